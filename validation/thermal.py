@@ -1,9 +1,9 @@
-"""Thermal flows beside published data: cavities and convection rolls.
+"""Thermal flows beside published data: cavities, convection rolls, a sphere in a stream.
 
-python validation/thermal.py [--only lid heated rolls] [--quick]
+python validation/thermal.py [--only lid heated rolls sphere shedding] [--quick]
 
-Prints a table and writes docs/validation/thermal.csv. All runs take about a quarter of an hour on
-one core; --quick uses half of the cells along each axis.
+Prints a table and updates docs/validation/thermal.csv. All runs take about two hours on one core;
+--quick uses half of the cells along each axis.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
 from rich.console import Console
 from rich.table import Table
 
+from uzushio.case.model import load_case
 from uzushio.thermal import ThermalCase, ThermalSolver
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "thermal.csv"
@@ -42,6 +44,10 @@ HEATED = {
 #: Rolls of wave number 3.117 between rigid walls, Pr = 0.71: Nusselt number. Clever and Busse
 #: (1974).
 ROLLS = {5000: 2.116, 10000: 2.661}
+#: Sphere: drag coefficient at Re = 100; at Re = 300 its mean, and the Strouhal number of the
+#: vortices (Johnson and Patel, 1999).
+SPHERE_DRAG = 1.09
+SHEDDING = (0.656, 0.137)
 CRITICAL_RAYLEIGH, CRITICAL_WAVE = 1707.762, 3.117
 
 
@@ -211,11 +217,80 @@ def rolls(scale: float) -> Iterator[Figure]:
         yield Figure(f"rolls, Ra = {rayleigh}", f"{2 * n} x {n}", "Nu", nusselt, published, 0.005)
 
 
+def sphere_case(scale: float, **changes: Any) -> ThermalCase:
+    """Return the example of a sphere with other values, and other cells along each axis."""
+    path = Path(__file__).parents[1] / "examples" / "cases" / "sphere.yaml"
+    values = {"time.end": 1e3, **changes}
+    case = load_case(path, values)
+    cells = {
+        f"grid.{name}.cells": round(getattr(case.grid, name).cells * scale)  # type: ignore[attr-defined]
+        for name in "xyz"
+    }
+    return cast(ThermalCase, load_case(path, {**values, **cells}))
+
+
+def cells_of(case: ThermalCase) -> str:
+    """Return the numbers of cells as text."""
+    return " x ".join(str(axis.cells) for axis in case.grid.axes)
+
+
+def sphere(scale: float) -> Iterator[Figure]:
+    """Yield the drag of a sphere, of which the box holds a quarter, on three grids."""
+    for finer in (2 / 3, 1.0, 1.5):
+        case = sphere_case(scale * finer)
+        solver = ThermalSolver(case, MPI.COMM_SELF)
+        while solver.time < 30.0:
+            solver.step(30.0 - solver.time)
+        drag = 4.0 * solver.body_forces()["sphere"][0] / (0.5 * np.pi / 4.0)
+        yield Figure("sphere, Re = 100", cells_of(case), "C_d", drag, SPHERE_DRAG, 0.03)
+
+
+def shedding(scale: float) -> Iterator[Figure]:
+    """Yield mean drag and frequency of the vortices of a sphere, of which the box holds a half."""
+    case = sphere_case(
+        scale,
+        **{
+            "fluid.viscosity": 1.0 / 300.0,
+            "grid.x": {"cells": 120, "start": -6, "length": 21, "stretching": 6.4, "fine_at": 0},
+            "grid.y": {"cells": 84, "start": -6, "length": 12, "stretching": 5.6, "fine_at": 0},
+            "grid.z": {"cells": 42, "length": 6, "stretching": 2.8, "fine_at": 0},
+            "initial.noise": {"velocity": 0.02},
+        },
+    )
+    solver = ThermalSolver(case, MPI.COMM_SELF)
+    samples = []
+    while solver.time < 150.0:
+        solver.step()
+        if solver.time > 80.0:
+            samples.append((solver.time, *solver.body_forces()["sphere"][:2]))
+    time, force, lift = np.array(samples).T
+    drag = np.trapezoid(force, time) / (time[-1] - time[0]) * 2.0 / (0.5 * np.pi / 4.0)
+    lift = lift - lift.mean()
+    rising = np.flatnonzero((lift[:-1] < 0.0) & (lift[1:] >= 0.0))
+    crossings = time[rising] - lift[rising] * np.diff(time)[rising] / np.diff(lift)[rising]
+    strouhal = (len(crossings) - 1) / (crossings[-1] - crossings[0])
+    for name, value, published in zip(("C_d", "St"), (drag, strouhal), SHEDDING, strict=True):
+        yield Figure("sphere, Re = 300", cells_of(case), name, float(value), published, 0.05)
+
+
 PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "lid": lid,
     "heated": heated,
     "rolls": rolls,
+    "sphere": sphere,
+    "shedding": shedding,
 }
+
+
+def write(figures: Sequence[Figure], header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write the rows; those of other cases are kept."""
+    cases = {one.case for one in figures}
+    kept: list[list[str]] = []
+    if OUTPUT.exists():
+        with OUTPUT.open(newline="") as file:
+            kept = [row for row in list(csv.reader(file))[1:] if row[0] not in cases]
+    with OUTPUT.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *kept, *rows])
 
 
 def main() -> None:
@@ -246,11 +321,8 @@ def main() -> None:
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    if not arguments.quick and len(arguments.only) == len(PARTS):
-        with OUTPUT.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([str(column.header) for column in table.columns])
-            writer.writerows(rows)
+    if not arguments.quick:
+        write(figures, [str(column.header) for column in table.columns], rows)
 
 
 if __name__ == "__main__":

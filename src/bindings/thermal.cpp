@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -13,6 +14,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/block_solver.hpp"
 #include "geometry/shapes.hpp"
+#include "geometry/stl.hpp"
 #include "thermal/flow_solver.hpp"
 
 namespace nb = nanobind;
@@ -56,7 +58,20 @@ void bind_thermal(nb::module_& module) {
     nb::class_<thermal::Scalar>(module, "Scalar")
         .def(nb::init<std::string, double, domain::Vector, double, std::string>(), "name"_a,
              "diffusivity"_a, "buoyancy"_a, "reference"_a, "unit"_a);
-    nb::class_<geometry::Surface>(module, "Surface");
+    nb::class_<geometry::Surface>(module, "Surface")
+        .def_prop_ro("corners", [](const geometry::Surface& surface) {
+            const geometry::Bounds bounds = surface.bounds();
+            return std::pair(bounds.lower, bounds.upper);
+        });
+    nb::class_<geometry::Triangles, geometry::Surface>(module, "Triangles")
+        .def_prop_ro("open_sides", &geometry::Triangles::open_sides);
+    module.def(
+        "stl",
+        [](const std::string& file, double scale, const domain::Vector& offset) {
+            return std::make_shared<geometry::Triangles>(
+                geometry::read_stl(file, scale, offset).triangles);
+        },
+        "file"_a, "scale"_a, "offset"_a);
     module.def("sphere", &geometry::sphere, "centre"_a, "radius"_a);
     module.def("box", &geometry::box, "lower"_a, "upper"_a);
     module.def("cylinder", &geometry::cylinder, "centre"_a, "radius"_a, "axis"_a, "length"_a);
@@ -124,7 +139,10 @@ void bind_thermal(nb::module_& module) {
              "(collective).")
         .def("body_forces", &thermal::FlowSolver::body_forces,
              nb::call_guard<nb::gil_scoped_release>(),
-             "Return the forces of the flow on the bodies, over the density (collective).");
+             "Return the forces of the flow on the bodies, over the density (collective).")
+        .def("body_fluxes", &thermal::FlowSolver::body_fluxes, "scalar"_a,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Return the mean flux of a scalar from each body into the flow (collective).");
 }
 
 } // namespace uzushio::bindings

@@ -278,6 +278,7 @@ double BlockSolver::step(double max_dt, double fraction) {
             sections_->lap("integration");
             update(now, false);
             const parallel::Section section(*sections_, "right-hand side");
+            before_rhs(now);
             r.derivatives = derivative;
             for (std::size_t b = 0; b < blocks(); ++b)
                 rhs(block(b), now);

@@ -86,8 +86,8 @@ class SolverBlock {
 /// conditions and integrates in time.
 ///
 /// In each stage evolved fields are exchanged together and their boundary conditions applied, then
-/// each derived field is computed on all blocks and exchanged before the next one, then `rhs` is
-/// called, the fields advance, and `project` is called.
+/// each derived field is computed on all blocks and exchanged before the next one, then
+/// `before_rhs` and `rhs` are called, the fields advance, and `project` is called.
 class BlockSolver {
   public:
     BlockSolver();
@@ -156,6 +156,8 @@ class BlockSolver {
     /// Set the owned values of a derived field or of an output. Ghosts of the evolved fields, and
     /// of derived fields declared before, are valid.
     virtual void derive(const SolverBlock& block, std::string_view field, double time);
+    /// Prepare the calls of `rhs` of a stage (collective). All ghosts are valid.
+    virtual void before_rhs(double /*time*/) {}
     /// Set the derivatives of the evolved fields. All ghosts are valid.
     virtual void rhs(const SolverBlock& block, double time) = 0;
     /// Return the largest stable time step of a block. Ghosts are not valid.

@@ -63,7 +63,7 @@ Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int ra
       blocked_(grid_, metrics, flow.bodies.size(), velocity),
       points_(open_points(grid_, flow, axes, velocity)),
       forces_(grid_, flow, axes, metrics, cells_of(decomposition, rank), points_),
-      scalars_(grid_, flow, metrics, cells_of(decomposition, rank)) {}
+      scalars_(comm, grid_, flow, metrics, cells_of(decomposition, rank)) {}
 
 void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
                               const View<double>& derivative) {

@@ -23,6 +23,9 @@ class Bodies {
     void correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
                           const domain::View<double>& derivative);
 
+    /// Compute what `correct_scalar` changes, from fields with valid ghosts (collective).
+    void prepare_scalars(const std::vector<FlowBlock>& blocks) { scalars_.prepare(blocks); }
+
     /// Correct the derivative of scalar `s` in a block, near surfaces and in bodies.
     void correct_scalar(const FlowBlock& block, std::size_t number, std::size_t s,
                         const domain::View<double>& derivative) const {
@@ -36,6 +39,12 @@ class Bodies {
     /// Return the forces of the flow on the bodies, over the density (collective).
     [[nodiscard]] std::vector<domain::Vector> forces(const std::vector<FlowBlock>& blocks,
                                                      const domain::Field<double>& pressure) const;
+
+    /// Return the mean flux of scalar `s` from each body into the flow (collective).
+    [[nodiscard]] std::vector<double> fluxes(const std::vector<FlowBlock>& blocks, std::size_t s) {
+        scalars_.prepare(blocks);
+        return scalars_.fluxes(s);
+    }
 
   private:
     MPI_Comm comm_;

@@ -1,3 +1,6 @@
+#include <stdexcept>
+#include <string>
+
 #include "parallel/compensated_sum.hpp"
 #include "thermal/box_faces.hpp"
 #include "thermal/flow_solver.hpp"
@@ -70,10 +73,16 @@ std::vector<domain::Vector> FlowSolver::body_forces() {
     if (!bodies_)
         return {};
     update_derived(); // ghosts
-    std::vector<FlowBlock> flow_blocks;
-    for (std::size_t b = 0; b < blocks(); ++b)
-        flow_blocks.push_back(block_of(block(b)));
-    return bodies_->forces(flow_blocks, field("pressure"));
+    return bodies_->forces(flow_blocks(), field("pressure"));
+}
+
+std::vector<double> FlowSolver::body_fluxes(std::size_t scalar) {
+    if (!bodies_)
+        return {};
+    if (scalar >= flow_.scalars.size())
+        throw std::out_of_range("there is no scalar " + std::to_string(scalar));
+    update_derived(); // ghosts
+    return bodies_->fluxes(flow_blocks(), scalar);
 }
 
 } // namespace uzushio::thermal

@@ -258,6 +258,20 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
     }
 }
 
+std::vector<FlowBlock> FlowSolver::flow_blocks() {
+    std::vector<FlowBlock> result;
+    for (std::size_t b = 0; b < blocks(); ++b)
+        result.push_back(block_of(block(b)));
+    return result;
+}
+
+void FlowSolver::before_rhs(double) {
+    if (!bodies_ || flow_.scalars.empty())
+        return;
+    const parallel::Section section(sections(), "scalars");
+    bodies_->prepare_scalars(flow_blocks());
+}
+
 void FlowSolver::rhs(const SolverBlock& block, double time) {
     const FlowBlock flow_block = block_of(block);
     {

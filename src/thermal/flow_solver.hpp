@@ -35,11 +35,15 @@ class FlowSolver : public domain::BlockSolver {
     /// The pressure is that of the last stage: 0 before the first step.
     [[nodiscard]] std::vector<domain::Vector> body_forces();
 
+    /// Return the mean flux of a scalar from each body into the flow (collective).
+    [[nodiscard]] std::vector<double> body_fluxes(std::size_t scalar);
+
   protected:
     [[nodiscard]] domain::SolverDeclaration declare() const override;
     void prepare(const domain::SolverBlock& block) override;
     void initial(const domain::SolverBlock& block) override;
     void derive(const domain::SolverBlock& block, std::string_view field, double time) override;
+    void before_rhs(double time) override;
     void rhs(const domain::SolverBlock& block, double time) override;
     void project(double time, double dt) override;
     [[nodiscard]] double stable_dt(const domain::SolverBlock& block) override;
@@ -49,6 +53,7 @@ class FlowSolver : public domain::BlockSolver {
 
   private:
     [[nodiscard]] FlowBlock block_of(const domain::SolverBlock& block) const;
+    [[nodiscard]] std::vector<FlowBlock> flow_blocks();
     void set_normal_velocities();
     /// Set velocities at sides that two blocks share to those of the upper block (collective).
     void unify_shared_faces();

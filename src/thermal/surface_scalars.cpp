@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel/compensated_sum.hpp"
 #include "thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
@@ -79,35 +80,66 @@ struct Near {
     std::array<double, 3> slopes_{};
 };
 
-/// Return the sum of diffusion, and for a fluid cell less advection, along axis `A` of a line of
-/// values around a cell.
+/// Return what a cell gains by diffusion less advection through its lower (0) or upper (1) side
+/// along axis `A`, per area; `middle` has its value in the middle of a line of values.
 template <class Advected, std::size_t A>
-void correct_along(const std::array<AxisMetrics, 3>& metrics, const FlowBlock& block,
-                   const View<const double>& scalar, double diffusivity, const Index<3>& at,
-                   const double* middle, double& derivative) {
-    const RowMetrics m(metrics, at);
-    const RowPointer s(scalar, at), u(block.velocity[A], at);
-    derivative +=
-        scalar_along<Advected, A>(m, middle, 1, u.value, u.stride[A], diffusivity, 0) -
-        scalar_along<Advected, A>(m, s.value, s.stride[A], u.value, u.stride[A], diffusivity, 0);
+double gain(const RowMetrics& m, const RowPointer& velocity, const double* middle,
+            double diffusivity, std::size_t side) {
+    const auto shift = static_cast<std::ptrdiff_t>(side);
+    const double through = through_face<Advected, A>(
+        m, middle + shift, 1, velocity.value[shift * velocity.stride[A]], diffusivity, 0, shift);
+    return side == 1 ? through : -through;
+}
+
+/// Call `visit(axis, side, cut)` for the sides of a point whose links are cut.
+template <class Visit> void for_sides(const CutPoint& point, const Visit& visit) {
+    for (std::size_t a = 0; a < 3; ++a)
+        for (const std::size_t side : {0UL, 1UL})
+            if (point.sides[a][side].link == 1)
+                visit(a, side, point.sides[a][side]);
+}
+
+/// Return for each axis and side whether the neighbour of a cell is fluid.
+std::array<std::array<bool, 2>, 3> fluid_beside(const ImmersedGrid& grid, std::size_t block,
+                                                const CutPoint& point) {
+    std::array<std::array<bool, 2>, 3> result{};
+    for_sides(point, [&](std::size_t a, std::size_t side, const CutSide&) {
+        Index<3> next = point.at;
+        next[a] += side == 0 ? -1 : 1;
+        result[a][side] = grid.is_fluid(block, next);
+    });
+    return result;
+}
+
+/// Return the area of a side of a cell.
+double area(const std::array<AxisMetrics, 3>& metrics, std::size_t normal, const Index<3>& cell) {
+    double result = 1;
+    for (std::size_t a = 0; a < 3; ++a)
+        result *= a == normal ? 1 : metrics[a].width()[cell[a]];
+    return result;
 }
 
 } // namespace
 
-SurfaceScalars::SurfaceScalars(const ImmersedGrid& grid, const FlowParameters& flow,
+SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const FlowParameters& flow,
                                const std::array<AxisMetrics, 3>& metrics,
                                const std::vector<Box<3>>& blocks)
-    : flow_(flow), metrics_(metrics) {
+    : comm_(comm), flow_(flow), metrics_(metrics) {
     const int reach = flow.scheme == Scheme::central ? 1 : 2;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         Part part;
         const geometry::Lattice cells = grid.lattice(b, 3);
         for (CutPoint& point : cut_points(grid, cells, blocks[b], 3, reach)) {
-            const bool is_fluid = grid.is_fluid(b, point.at);
-            (is_fluid ? part.fluid : part.solid).push_back(point);
-            if (!is_fluid)
-                part.body.push_back(grid.body_at(cells, point.at));
+            if (grid.is_fluid(b, point.at))
+                part.fluid.push_back({.cut = point});
+            else
+                part.solid.push_back({.cut = point,
+                                      .body = grid.body_at(cells, point.at),
+                                      .beside_fluid = fluid_beside(grid, b, point)});
         }
+        part.changes.resize(flow.scalars.size());
+        for (auto& changes : part.changes)
+            changes.resize(part.fluid.size() + part.solid.size());
         for_indices(blocks[b], [&](const Index<3>& at) {
             if (grid.is_fluid(b, at))
                 return;
@@ -125,63 +157,168 @@ SurfaceScalars::SurfaceScalars(const ImmersedGrid& grid, const FlowParameters& f
         });
         parts_.push_back(std::move(part));
     }
+    std::vector<parallel::CompensatedSum> areas(flow.bodies.size());
+    for (const Part& part : parts_)
+        for (const Point& point : part.fluid)
+            for_sides(point.cut, [&](std::size_t a, std::size_t, const CutSide& side) {
+                areas[static_cast<std::size_t>(side.surface)].add(area(metrics, a, point.cut.at) *
+                                                                  std::abs(side.normal[a]));
+            });
+    areas_.resize(areas.size());
+    parallel::sum_over_ranks(areas.data(), areas_.data(), areas.size(), comm);
+}
+
+void SurfaceScalars::prepare(const std::vector<FlowBlock>& blocks) {
+    const std::size_t bodies = flow_.bodies.size(), scalars = flow_.scalars.size();
+    std::vector<parallel::CompensatedSum> sums(2 * bodies * scalars); // into fluid, into bodies
+    for (std::size_t b = 0; b < parts_.size(); ++b)
+        for (std::size_t s = 0; s < scalars; ++s) {
+            parallel::CompensatedSum* into = sums.data() + 2 * bodies * s;
+            set_changes(blocks[b], b, s, {into, bodies});
+            set_changes_of_solid(blocks[b], b, s, {into + bodies, bodies});
+        }
+    std::vector<double> totals(sums.size());
+    parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm_);
+    fluxes_.assign(scalars, std::vector<double>(bodies));
+    for (std::size_t s = 0; s < scalars; ++s) {
+        std::vector<double> missing(bodies);
+        for (std::size_t body = 0; body < bodies; ++body) {
+            if (areas_[body] == 0)
+                continue;
+            const BodyCondition& given = flow_.bodies[body].scalars[s];
+            const double* into = totals.data() + 2 * bodies * s + body;
+            double& flux = fluxes_[s][body];
+            flux = into[0] / areas_[body];
+            const double found = flux;
+            if (given.kind == Kind::flux)
+                flux = given.value;
+            else if (given.kind == Kind::conjugate)
+                flux = -into[bodies] / areas_[body];
+            missing[body] = flux - found;
+        }
+        for (Part& part : parts_)
+            for (std::size_t p = 0; p < part.fluid.size(); ++p) {
+                const CutPoint& point = part.fluid[p].cut;
+                for_sides(point, [&](std::size_t a, std::size_t, const CutSide& side) {
+                    part.changes[s][p] += missing[static_cast<std::size_t>(side.surface)] *
+                                          std::abs(side.normal[a]) *
+                                          metrics_[a].inverse_width()[point.at[a]];
+                });
+            }
+    }
+}
+
+void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std::size_t s,
+                                 std::span<parallel::CompensatedSum> into_fluid) {
+    Part& part = parts_[number];
+    const View<const double>& scalar = block.scalars[s];
+    const double diffusivity = flow_.scalars[s].diffusivity;
+    for_scheme(flow_, [&]<class Advected, std::size_t D>() {
+        for (std::size_t p = 0; p < part.fluid.size(); ++p) {
+            const CutPoint& point = part.fluid[p].cut;
+            const RowMetrics m(metrics_, point.at);
+            const RowPointer stored(scalar, point.at);
+            const auto lines = lines_of(scalar, point, s, Advected::ghosts);
+            double change = 0;
+            const auto along = [&]<std::size_t A>() {
+                const RowPointer u(block.velocity[A], point.at);
+                const double* middle = lines.values[A].data() + 2;
+                double sum = 0;
+                for (const std::size_t side : {0UL, 1UL}) {
+                    const CutSide& cut = point.sides[A][side];
+                    const double gained = gain<Advected, A>(m, u, middle, diffusivity, side) +
+                                          diffusivity * lines.gradients[A][side];
+                    sum += gained;
+                    if (cut.link == 1)
+                        into_fluid[static_cast<std::size_t>(cut.surface)].add(
+                            gained * area(metrics_, A, point.at));
+                }
+                change += sum * RowMetrics::at<A>(m.inverse_width, 0) -
+                          scalar_along<Advected, A>(m, stored.value, stored.stride[A], u.value,
+                                                    u.stride[A], diffusivity, 0);
+            };
+            along.template operator()<0>();
+            along.template operator()<1>();
+            if constexpr (D == 3)
+                along.template operator()<2>();
+            part.changes[s][p] = change;
+        }
+    });
+}
+
+void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
+                                          std::span<parallel::CompensatedSum> into_bodies) {
+    Part& part = parts_[number];
+    const View<const double>& scalar = block.scalars[s];
+    for (std::size_t p = 0; p < part.solid.size(); ++p) {
+        const Point& point = part.solid[p];
+        double& change = part.changes[s][part.fluid.size() + p];
+        change = 0;
+        if (!conducts(point.body, s))
+            continue;
+        const BodyCondition& body = condition(point.body, s);
+        const double diffusivity = flow_.scalars[s].diffusivity * body.conductivity;
+        const double* here = scalar.data() + scalar.offset(point.cut.at);
+        const Near near(scalar, metrics_, static_cast<std::size_t>(flow_.dimension), point.cut);
+        for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide&) {
+            const int step = side == 0 ? -1 : 1;
+            const double gradient =
+                near.across(a, step, 1 / body.conductivity) + near.tangential(a, step);
+            const double stored =
+                (here[step * scalar.strides()[a]] - here[0]) / near.length(a, step);
+            change += diffusivity * (gradient - stored) *
+                      metrics_[a].inverse_width()[point.cut.at[a]] / body.capacity;
+            if (point.beside_fluid[a][side])
+                into_bodies[static_cast<std::size_t>(point.body)].add(
+                    diffusivity * gradient * area(metrics_, a, point.cut.at));
+        });
+    }
 }
 
 void SurfaceScalars::correct(const FlowBlock& block, std::size_t number, std::size_t s,
                              const View<double>& derivative) const {
     const Part& part = parts_[number];
-    const View<const double>& scalar = block.scalars[s];
-    for_scheme(flow_, [&]<class Advected, std::size_t D>() {
-        for (const CutPoint& point : part.fluid) {
-            double& out = derivative(point.at);
-            const auto lines = lines_of(scalar, point, s, Advected::ghosts);
-            correct_along<Advected, 0>(metrics_, block, scalar, flow_.scalars[s].diffusivity,
-                                       point.at, lines[0].data() + 2, out);
-            correct_along<Advected, 1>(metrics_, block, scalar, flow_.scalars[s].diffusivity,
-                                       point.at, lines[1].data() + 2, out);
-            if constexpr (D == 3)
-                correct_along<Advected, 2>(metrics_, block, scalar, flow_.scalars[s].diffusivity,
-                                           point.at, lines[2].data() + 2, out);
-        }
-    });
-    set_solid(part, scalar, s, derivative);
+    set_bodies(part, block.scalars[s], s, derivative);
+    const double* change = part.changes[s].data();
+    for (const Point& point : part.fluid)
+        derivative(point.cut.at) += *change++;
+    for (const Point& point : part.solid)
+        derivative(point.cut.at) += *change++;
 }
 
-std::array<std::array<double, 5>, 3> SurfaceScalars::lines_of(const View<const double>& scalar,
-                                                              const CutPoint& point, std::size_t s,
-                                                              int reach) const {
+SurfaceScalars::Lines SurfaceScalars::lines_of(const View<const double>& scalar,
+                                               const CutPoint& point, std::size_t s,
+                                               int reach) const {
     const double* here = scalar.data() + scalar.offset(point.at);
     const Near near(scalar, metrics_, static_cast<std::size_t>(flow_.dimension), point);
-    std::array<std::array<double, 5>, 3> lines{};
+    Lines lines;
     for (std::size_t a = 0; a < near.dimension; ++a) {
-        lines[a] = line_of(here, scalar.strides()[a], reach, point.sides[a],
-                           [&](int body) { return condition(body, s).value; });
-        double* middle = lines[a].data() + 2;
-        for (const int step : {-1, 1}) {
-            const CutSide& cut = point.sides[a][step > 0 ? 1 : 0];
-            if (cut.link == 0)
+        lines.values[a] = line_of(here, scalar.strides()[a], reach, point.sides[a],
+                                  [&](int body) { return condition(body, s).value; });
+        double* middle = lines.values[a].data() + 2;
+        for (const std::size_t side : {0UL, 1UL}) {
+            const int step = side == 0 ? -1 : 1;
+            const CutSide& cut = point.sides[a][side];
+            if (cut.link == 0 || condition(cut.surface, s).kind == Kind::fixed)
+                continue;
+            for (int shift = cut.link; shift <= 2; ++shift)
+                middle[shift * step] = middle[(cut.link - 1) * step];
+            if (cut.link == 2)
                 continue;
             const BodyCondition& given = condition(cut.surface, s);
-            if (given.kind == Kind::fixed)
-                continue;
-            if (cut.link == 2) { // seen by the limiter only
-                middle[2 * step] = middle[step];
-                continue;
-            }
             const double gradient =
                 near.tangential(a, step) +
                 (given.kind == Kind::flux
                      ? given.value / flow_.scalars[s].diffusivity * std::abs(cut.normal[a])
                      : near.across(a, step, given.conductivity));
-            middle[step] = middle[0] + near.at_side(a, step, gradient) * near.length(a, step);
-            middle[2 * step] = 2 * middle[step] - middle[0];
+            lines.gradients[a][side] = near.at_side(a, step, gradient);
         }
     }
     return lines;
 }
 
-void SurfaceScalars::set_solid(const Part& part, const View<const double>& scalar, std::size_t s,
-                               const View<double>& derivative) const {
+void SurfaceScalars::set_bodies(const Part& part, const View<const double>& scalar, std::size_t s,
+                                const View<double>& derivative) const {
     const double diffusivity = flow_.scalars[s].diffusivity;
     const auto dimension = static_cast<std::size_t>(flow_.dimension);
     for (const Row& row : part.rows) {
@@ -203,25 +340,6 @@ void SurfaceScalars::set_solid(const Part& part, const View<const double>& scala
             }
             derivative(at) = (diffusivity * body.conductivity * sum + body.value) / body.capacity;
         }
-    }
-    for (std::size_t p = 0; p < part.solid.size(); ++p) {
-        const CutPoint& point = part.solid[p];
-        if (!conducts(part.body[p], s))
-            continue;
-        const BodyCondition& body = condition(part.body[p], s);
-        const double* here = scalar.data() + scalar.offset(point.at);
-        const Near near(scalar, metrics_, dimension, point);
-        for (std::size_t a = 0; a < dimension; ++a)
-            for (const int step : {-1, 1}) {
-                if (point.sides[a][step > 0 ? 1 : 0].link != 1)
-                    continue;
-                const double gradient =
-                    near.across(a, step, 1 / body.conductivity) + near.tangential(a, step);
-                const double stored =
-                    (here[step * scalar.strides()[a]] - here[0]) / near.length(a, step);
-                derivative(point.at) += diffusivity * body.conductivity * (gradient - stored) *
-                                        metrics_[a].inverse_width()[point.at[a]] / body.capacity;
-            }
     }
 }
 

@@ -1,23 +1,37 @@
 #pragma once
 
+#include <mpi.h>
+
+#include <span>
 #include <vector>
 
+#include "parallel/compensated_sum.hpp"
 #include "thermal/cut_points.hpp"
 #include "thermal/momentum.hpp"
 
 namespace uzushio::thermal {
 
-/// Scalars near surfaces and in bodies: the derivatives of a step there.
+/// Scalars near surfaces and in bodies: what they change in the derivatives of a stage.
+///
+/// What a body of given flux gives to the fluid cells beside it is that flux times its area, and
+/// what a conductor gives is what it loses, to round-off: the difference of the sum over the sides
+/// of these cells is spread over the surface.
 class SurfaceScalars {
   public:
-    SurfaceScalars(const ImmersedGrid& grid, const FlowParameters& flow,
+    SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const FlowParameters& flow,
                    const std::array<AxisMetrics, 3>& metrics,
                    const std::vector<domain::Box<3>>& blocks);
 
-    /// Correct the derivative of scalar `s` in a block near surfaces, and set that in bodies: of
-    /// diffusion if the body is conjugate, else 0.
+    /// Compute the changes of the derivatives from fields with valid ghosts (collective).
+    void prepare(const std::vector<FlowBlock>& blocks);
+
+    /// Add the changes to the derivative of scalar `s` in a block near surfaces, and set that in
+    /// bodies: of diffusion if the body is conjugate, else 0.
     void correct(const FlowBlock& block, std::size_t number, std::size_t s,
                  const domain::View<double>& derivative) const;
+
+    /// Return the mean flux of scalar `s` from each body into the fluid, at the last `prepare`.
+    [[nodiscard]] const std::vector<double>& fluxes(std::size_t s) const { return fluxes_[s]; }
 
   private:
     struct Row { ///< cells along i that are not fluid
@@ -25,9 +39,14 @@ class SurfaceScalars {
         std::int64_t size = 0;
         int body = -1; ///< around them; -1: none
     };
+    struct Point { ///< cell near a surface
+        CutPoint cut{};
+        int body = -1;                                     ///< around it; -1: none
+        std::array<std::array<bool, 2>, 3> beside_fluid{}; ///< of a solid cell, for each side
+    };
     struct Part {
-        std::vector<CutPoint> fluid, solid; ///< cells near surfaces
-        std::vector<int> body;              ///< of `solid`
+        std::vector<Point> fluid, solid;
+        std::vector<std::vector<double>> changes; ///< by scalar: of `fluid`, then of `solid`
         std::vector<Row> rows;
     };
     [[nodiscard]] const BodyCondition& condition(int body, std::size_t s) const {
@@ -36,16 +55,30 @@ class SurfaceScalars {
     [[nodiscard]] bool conducts(int body, std::size_t s) const {
         return body >= 0 && condition(body, s).kind == BodyCondition::Kind::conjugate;
     }
-    /// Return the values along each axis around a fluid cell, as `line_of`.
-    [[nodiscard]] std::array<std::array<double, 5>, 3>
-    lines_of(const domain::View<const double>& scalar, const CutPoint& point, std::size_t s,
-             int reach) const;
-    void set_solid(const Part& part, const domain::View<const double>& scalar, std::size_t s,
-                   const domain::View<double>& derivative) const;
+    /// Scalar around a fluid cell. Beyond a surface of given flux, and of a conductor, the last
+    /// value before it is advected, because its slope may be large; the diffusive flux is apart.
+    struct Lines {
+        std::array<std::array<double, 5>, 3> values{};    ///< along each axis, as `line_of`
+        std::array<std::array<double, 2>, 3> gradients{}; ///< at such sides, from the cell outwards
+    };
+    [[nodiscard]] Lines lines_of(const domain::View<const double>& scalar, const CutPoint& point,
+                                 std::size_t s, int reach) const;
+    /// Set the changes of a block's fluid cells, and add what they gain through surfaces to the
+    /// sums of the bodies.
+    void set_changes(const FlowBlock& block, std::size_t number, std::size_t s,
+                     std::span<parallel::CompensatedSum> into_fluid);
+    /// Likewise of the cells of conductors, through the sides that they share with fluid cells.
+    void set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
+                              std::span<parallel::CompensatedSum> into_bodies);
+    void set_bodies(const Part& part, const domain::View<const double>& scalar, std::size_t s,
+                    const domain::View<double>& derivative) const;
 
+    MPI_Comm comm_;
     const FlowParameters& flow_;
     const std::array<AxisMetrics, 3>& metrics_;
-    std::vector<Part> parts_; ///< of the blocks
+    std::vector<Part> parts_;                 ///< of the blocks
+    std::vector<double> areas_;               ///< of the bodies, beside fluid
+    std::vector<std::vector<double>> fluxes_; ///< by scalar, of the bodies
 };
 
 } // namespace uzushio::thermal

@@ -36,6 +36,7 @@ CASE: dict[str, Any] = {
 }
 BALL = {"shape": "sphere", "centre": [0.5, 0.5, 0.4], "radius": 0.23}
 HEATED = {"conduction": {"temperature": {"conductivity": 4, "capacity": 2, "source": 3}}}
+FIGURE = {"shape": "stl", "file": "figure.stl", "scale": 0.005, "offset": [0.5, 0.5, 0.4]}
 PIPELINE = """\
 views:
   cut:
@@ -44,6 +45,21 @@ views:
 actions:
   - {picture: cut, every: 3}
 """
+
+
+def write_stl(path: Path, kind: str) -> None:
+    """Write an octahedron with corners at a distance of 80, also with a fault."""
+    corners = 80.0 * np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], "<f4")
+    triangles = np.zeros(8, [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("rest", "<u2")])
+    for n in range(8):
+        triangles["corners"][n] = corners[n % 4], corners[(n + 1) % 4], (0, 0, 80 - 160 * (n // 4))
+    if kind == "nan":
+        triangles["corners"][1, 2, 0] = np.nan
+    kept = {"empty": 0, "open": 7}.get(kind, 8)
+    count = 9 if kind == "short" else kept
+    path.write_bytes(
+        b"octahedron".ljust(80) + count.to_bytes(4, "little") + triangles[:kept].tobytes()
+    )
 
 
 def write(path: Path, **changes: Any) -> Path:
@@ -58,7 +74,17 @@ def arrays(run: Path, step: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "bodies"), [("central", {}), ("van_leer", {"ball": BALL | HEATED})]
+    ("scheme", "bodies"),
+    [
+        ("central", {}),
+        (
+            "van_leer",
+            {
+                "ball": BALL | HEATED,
+                "figure": FIGURE | {"scale": 0.002, "offset": [0.1, 0.7, 0.75]},
+            },
+        ),
+    ],
 )
 def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     uzushio: Run, tmp_path: Path, scheme: str, bodies: dict[str, Any]
@@ -66,6 +92,7 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     flow = {"numerics": {"scheme": scheme}, "bodies": bodies}
     found = []
     (tmp_path / "pipeline.yaml").write_text(PIPELINE)
+    write_stl(tmp_path / "figure.stl", "whole")
     publish = {"engine": "inproc", "every": 3, "pipeline": "pipeline.yaml"}
     for ranks in (1, 3):
         case = write(
@@ -91,6 +118,13 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
             np.testing.assert_array_equal(other[name], values, err_msg=name)
 
 
+def test_check_tells_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:
+    write_stl(tmp_path / "figure.stl", "open")
+    done = uzushio("check", write(tmp_path / "case.yaml", bodies={"b": FIGURE}), timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "the surface of bodies.b is open: 3 sides" in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -105,8 +139,34 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
             {"bodies": {"b": BALL | HEATED | {"values": {"temperature": 1}}}},
             "bodies.b: temperature has more than one of value, flux and conduction",
         ),
-        ({"bodies": {"b": {"shape": "cone"}}}, "'sphere', 'box', 'cylinder'"),
-        ({"bodies": {"b": BALL | {"radius": 5}}}, "the bodies leave no fluid: give a seed"),
+        ({"bodies": {"b": {"shape": "cone"}}}, "'sphere', 'box', 'cylinder', 'stl'"),
+        ({"bodies": {"b": BALL | {"radius": 0.01}}}, "bodies.b: the body is smaller than a cell"),
+        ({"bodies": {"b": FIGURE | {"file": "no.stl"}}}, "bodies.b: there is no file no.stl"),
+        (
+            {"bodies": {"b": FIGURE | {"file": "case.yaml"}}},
+            "case.yaml is truncated, or not an STL file",
+        ),
+        ({"bodies": {"b": FIGURE | {"file": "short.stl"}}}, "short.stl is truncated"),
+        ({"bodies": {"b": FIGURE | {"file": "nan.stl"}}}, "NaN or infinite, in triangle 2"),
+        ({"bodies": {"b": FIGURE | {"file": "empty.stl"}}}, "has no triangles"),
+        (
+            {"bodies": {"b": FIGURE | {"scale": 1}}},
+            "bodies.b: the body surrounds the box of the flow (if the flow is inside, give "
+            "'seeds'): it reaches over",
+        ),
+        (
+            {"bodies": {"b": FIGURE | {"offset": [0, 0, -40]}}},
+            "'scale' is 0.001 for a file in millimetres and a case in metres",
+        ),
+        (
+            {
+                "bodies": {
+                    "left": {"shape": "box", "lower": [-1, -1, -1], "upper": [0.6, 2, 2]},
+                    "right": {"shape": "box", "lower": [0.5, -1, -1], "upper": [2, 2, 2]},
+                }
+            },
+            "the bodies leave no fluid: give a seed",
+        ),
         (
             {
                 "boundaries": {
@@ -130,6 +190,8 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
 def test_contradictions_are_errors(
     uzushio: Run, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
+    for name in ("figure", "short", "nan", "empty"):
+        write_stl(tmp_path / f"{name}.stl", name)
     done = uzushio("run", write(tmp_path / "case.yaml", **changes), timeout=120)
     assert done.returncode != 0
     assert message in " ".join(done.stderr.split())

@@ -98,6 +98,7 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
         ("initial={kind: wavy, height: 0}", "initial.height: got 0, must be greater than 0"),
         ("grid.lengths=[1, 4 pie]", "grid.lengths.1: got '4 pie', must be a number or a product"),
         ("time.cfl=0.5", "time needs exactly one of 'cfl' and 'dt'"),
+        ("time.max_dt=0.5", "time has 'max_dt', which limits the steps that 'cfl' sets"),
         ("time.steps=null", "time needs 'steps' or 'end'"),
         ("time.end=.nan", "time.end: got nan, must be a finite number"),
         ("time=3", "time: got 3, must be a section of `key: value` lines"),

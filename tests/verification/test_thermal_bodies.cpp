@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "geometry/shapes.hpp"
+#include "parallel/compensated_sum.hpp"
 #include "support/thermal_flow.hpp"
 
 namespace uzushio::thermal {
@@ -31,6 +32,9 @@ FlowParameters obstacles() {
                    {"cylinder", geometry::cylinder({0.03, 0.3, 0.5}, 0.11, 2, 0.4), conditions}};
     return flow;
 }
+
+const Vector ball_centre{0.47, 0.52, 0.44};
+constexpr double ball_radius = 0.25;
 
 TEST(Bodies, KeepMassAndHaveTheSameBitsOnAnyNumberOfRanks) {
     for (const Scheme scheme : {Scheme::central, Scheme::van_leer}) {
@@ -120,6 +124,46 @@ TEST(Bodies, TakeAllMomentumOfASteadyFlow) {
         }
         EXPECT_GT(forces[0][0], forces[1][0]); // on the larger one
         EXPECT_GT(forces[1][0], 0.2 * total[0]);
+    }
+}
+
+/// Return the heat in the box, the integral of a scalar times the capacity.
+double heat(Flow& solver, const char* name, double capacity_of_solid) {
+    parallel::CompensatedSum sum;
+    for (std::size_t b = 0; b < solver.blocks(); ++b)
+        for_indices(solver.block(b).cells(), [&](const Index<3>& at) {
+            const Vector centre = solver.position(at, 3);
+            const bool is_solid = distance(centre, ball_centre, ball_centre) < ball_radius;
+            const double volume = std::pow(16.0, -3);
+            sum.add((is_solid ? capacity_of_solid : 1) * solver.field(name).view(b)(at) * volume);
+        });
+    return parallel::sum_over_ranks(sum, solver.comm());
+}
+
+TEST(Bodies, GiveTheirFluxToTheFlowAndConserveWhatTheyConduct) {
+    // The boundary layer is thinner than a cell, and the flow is fast.
+    for (const Scheme scheme : {Scheme::central, Scheme::van_leer}) {
+        FlowParameters flow;
+        flow.vertices = {vertices_of(16, 1), vertices_of(16, 1), vertices_of(16, 1)};
+        flow.viscosity = 1e-3;
+        flow.scheme = scheme;
+        flow.scalars = {{"flux", 1e-4, {0, 0, 1}}, {"conjugate", 1e-4}};
+        for (const char* face : {"i-min", "i-max", "j-min", "j-max", "k-min", "k-max"})
+            flow.faces[face] = {.kind = wall, .scalars = {{}, {}}};
+        using Kind = BodyCondition::Kind;
+        flow.bodies = {{"ball",
+                        geometry::sphere(ball_centre, ball_radius),
+                        {{Kind::flux, 0.05}, {Kind::conjugate, 0, 40, 3}}}};
+        Flow solver(
+            flow, [](std::size_t, const Vector&) { return 0.0; },
+            [](const Vector& at) { return distance(at, ball_centre, ball_centre) < 0.25 ? 1 : 0; });
+        const double given = heat(solver, "flux", 0), kept = heat(solver, "conjugate", 3);
+        solver.run(3, 0.8);
+        EXPECT_GT(solver.kinetic_energy(), 1e-3);
+        const double area = (heat(solver, "flux", 0) - given) / (3 * 0.05);
+        EXPECT_NEAR(area, 4 * M_PI * ball_radius * ball_radius, 0.01 * area);
+        EXPECT_NEAR(heat(solver, "conjugate", 3), kept, 1e-12 * kept);
+        EXPECT_NEAR(solver.body_fluxes(0)[0], 0.05, 1e-15);
     }
 }
 

@@ -59,8 +59,8 @@ class BlockSolver(Solver):
       `bind_block_solver`).
 
     All declared fields but those of the kind `output` are in checkpoints; those at cells and
-    vertices are published. A step is `time.cfl` times the minimum stable step of all blocks, or
-    `time.dt`.
+    vertices are published. A step is `time.cfl` times the minimum stable step of all blocks, at
+    most `time.max_dt`, or `time.dt`.
     """
 
     @classmethod
@@ -161,7 +161,7 @@ class BlockSolver(Solver):
         """Decompose the mesh, allocate and set the initial fields (collective)."""
         self.case, self.comm = case, comm
         self.step_index, self.time, self.dt = 0, 0.0, 0.0
-        self._cfl, self._max_dt = case.time.cfl, case.time.dt or float("inf")
+        self._cfl, self._max_dt = case.time.cfl, case.time.longest_step
         self._steered: dict[str, float] = {}
         self.core = self._make(case, self)
         try:

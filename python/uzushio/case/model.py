@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -40,6 +41,11 @@ class Time(Section):
     dt: Positive | None = Field(
         default=None, description="fixed time step", json_schema_extra=unit("time")
     )
+    max_dt: Positive | None = Field(
+        default=None,
+        description="longest time step that `cfl` sets, for flows that begin at rest",
+        json_schema_extra=unit("time"),
+    )
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -47,7 +53,14 @@ class Time(Section):
             raise ValueError("needs 'steps' or 'end' (or both)")
         if (self.cfl is None) == (self.dt is None):
             raise ValueError("needs exactly one of 'cfl' and 'dt' (set the other to null)")
+        if self.max_dt is not None and self.cfl is None:
+            raise ValueError("has 'max_dt', which limits the steps that 'cfl' sets, but no 'cfl'")
         return self
+
+    @property
+    def longest_step(self) -> float:
+        """`dt` or `max_dt`; without them infinity."""
+        return self.dt or self.max_dt or inf
 
     def reached(self, step: int, time: float) -> bool:
         """Return whether a step at a time is the last one, or after it."""

@@ -101,7 +101,7 @@ class ChannelSolver(Solver):
         self.step_index, self.time = 0, 0.0
         self.dt = 0.0
         self._cfl = self.case.time.cfl
-        self._max_dt = self.case.time.dt or float("inf")
+        self._max_dt = self.case.time.longest_step
         self._drive = self.case.flow.drive
         self._steered: dict[str, float] = {}
         # Earlier runs on this machine measured the transforms.

@@ -29,7 +29,8 @@ def step_length(case: ChannelCase) -> float:
         fastest = float(initial.reichardt(case, 0.5 * (faces[1:] + faces[:-1])).max()) / _MEAN_SHARE
     else:
         fastest = float(initial.laminar(case).max())
-    return (case.time.cfl or STABLE_CFL) * case.grid.lx / (case.grid.nx * fastest)
+    stable = (case.time.cfl or STABLE_CFL) * case.grid.lx / (case.grid.nx * fastest)
+    return min(stable, case.time.longest_step)
 
 
 def seconds_per_step(case: ChannelCase, ranks: int) -> float:

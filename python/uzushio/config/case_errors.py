@@ -27,7 +27,7 @@ _SHORTER = {
 _MAX_MISTAKES = 100
 _MAX_CHARACTERS = 200
 #: Error of a validator of the whole case about one key.
-_NAMED = re.compile(r"Value error, (?P<key>[a-z_]+(\.[a-z_]+)*): (?P<what>.*)", re.DOTALL)
+_NAMED = re.compile(r"Value error, (?P<key>[\w-]+(\.[\w-]+)*): (?P<what>.*)", re.DOTALL)
 #: Pydantic's types of errors about lengths: word for the bound, name of the limit.
 _LENGTHS = {
     "too_short": ("least", "min_length"),

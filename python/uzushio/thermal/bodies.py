@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from uzushio import _core
+from uzushio.config.paths import UserPath
 from uzushio.config.section import Positive, Section, unit
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
-Corners = tuple[list[float], list[float]]
 
 
 class Conduction(Section):
@@ -34,11 +34,6 @@ class _Body(Section):
     conduction: dict[str, Conduction] = Field(
         {}, description="materials for scalars that diffuse in the body too, by name"
     )
-
-    @property
-    def corners(self) -> Corners:
-        """Corners of a box around the body."""
-        raise NotImplementedError
 
     def surface(self) -> Any:
         """Return the compiled surface."""
@@ -63,11 +58,6 @@ class Sphere(_Body):
     centre: Vector = Field(description="position", json_schema_extra=unit("length"))
     radius: Positive = Field(description="radius", json_schema_extra=unit("length"))
 
-    @property
-    def corners(self) -> Corners:
-        """Corners of a box around the body."""
-        return [c - self.radius for c in self.centre], [c + self.radius for c in self.centre]
-
     def surface(self) -> Any:
         """Return the compiled surface."""
         return _core.thermal.sphere(self.centre, self.radius)
@@ -86,11 +76,6 @@ class Box(_Body):
             raise ValueError("lower must be below upper along each axis")
         return self
 
-    @property
-    def corners(self) -> Corners:
-        """Corners of a box around the body."""
-        return self.lower, self.upper
-
     def surface(self) -> Any:
         """Return the compiled surface."""
         return _core.thermal.box(self.lower, self.upper)
@@ -107,20 +92,36 @@ class Cylinder(_Body):
         None, description="length; null: unlimited", json_schema_extra=unit("length")
     )
 
-    @property
-    def corners(self) -> Corners:
-        """Corners of a box around the body."""
-        half = [self.radius] * 3
-        half["xyz".index(self.axis)] = inf if self.length is None else self.length / 2
-        return (
-            [c - h for c, h in zip(self.centre, half, strict=True)],
-            [c + h for c, h in zip(self.centre, half, strict=True)],
-        )
-
     def surface(self) -> Any:
         """Return the compiled surface."""
         length = inf if self.length is None else self.length
         return _core.thermal.cylinder(self.centre, self.radius, "xyz".index(self.axis), length)
 
 
-Body = Annotated[Sphere | Box | Cylinder, Field(discriminator="shape")]
+class Stl(_Body):
+    """Surface of triangles in an STL file. If it is open, fluid is on both of its sides."""
+
+    shape: Literal["stl"]
+    file: UserPath = Field(description="STL file, binary or ASCII")
+    scale: Positive = Field(
+        1.0,
+        description="length of the case over that of the file, such as 0.001 for millimetres and "
+        "metres",
+    )
+    offset: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="position of the file's origin",
+        json_schema_extra=unit("length"),
+    )
+
+    def surface(self) -> Any:
+        """Return the compiled surface.
+
+        Raises:
+            ValueError: the file cannot be read, is not STL, or has no triangles or a position that
+                is not finite.
+        """
+        return _core.thermal.stl(str(self.file), self.scale, self.offset)
+
+
+Body = Annotated[Sphere | Box | Cylinder | Stl, Field(discriminator="shape")]

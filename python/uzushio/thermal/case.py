@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from uzushio.block_solver.case import BlockCase
 from uzushio.case.model import Length
 from uzushio.config.section import Count, Positive, Section, unit
-from uzushio.thermal.bodies import Body
+from uzushio.thermal.bodies import Body, Stl
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Side = Literal["x-min", "x-max", "y-min", "y-max", "z-min", "z-max"]
@@ -25,11 +25,13 @@ class GridAxis(Section):
     cells: Count = Field(description="number of cells")
     length: Length = Field(1.0, description="extent of the box", json_schema_extra=unit("length"))
     start: float = Field(0.0, description="lower end of the box", json_schema_extra=unit("length"))
-    stretching: Annotated[float, Field(ge=0.0, le=5.0)] = Field(
-        0.0, description="stretching of the tanh grid; 0: uniform, larger: finer at the ends"
+    stretching: Annotated[float, Field(ge=0.0, le=8.0)] = Field(
+        0.0, description="stretching of the grid; 0: uniform, larger: finer at `fine_at`"
     )
-    fine_at: Literal["both", "lower", "upper"] = Field(
-        "both", description="ends at which a stretched grid has fine cells"
+    fine_at: Literal["both", "lower", "upper"] | float = Field(
+        "both",
+        description="where a stretched grid has fine cells: its ends (tanh), or a position, from "
+        "which cells widen to both sides (sinh)",
     )
     faces: list[float] | None = Field(
         None,
@@ -46,6 +48,11 @@ class GridAxis(Section):
                 )
             if not (np.diff(self.faces) > 0.0).all():
                 raise ValueError("faces must increase")
+        end = self.start + self.length
+        if isinstance(self.fine_at, float) and not self.start <= self.fine_at <= end:
+            raise ValueError(
+                f"fine_at is {self.fine_at:g}, must be within the box, {self.start:g} to {end:g}"
+            )
         return self
 
     def positions(self) -> np.ndarray:
@@ -59,10 +66,26 @@ class GridAxis(Section):
                 s = 0.5 * (1.0 + np.tanh(g * (2.0 * s - 1.0)) / np.tanh(g))
             elif self.fine_at == "lower":
                 s = 1.0 - np.tanh(g * (1.0 - s)) / np.tanh(g)
-            else:
+            elif self.fine_at == "upper":
                 s = np.tanh(g * s) / np.tanh(g)
+            else:
+                s = _clustered(s, g, (self.fine_at - self.start) / self.length)
             s[0], s[-1] = 0.0, 1.0
         return self.start + self.length * s
+
+
+def _clustered(s: np.ndarray, g: float, centre: float) -> np.ndarray:
+    """Return a sinh of s with its least slope where it is `centre`, from 0 at 0 to 1 at 1.
+
+    Source: D. A. Anderson, J. C. Tannehill, R. H. Pletcher, Computational Fluid Mechanics and Heat
+    Transfer (1984), section 5-6.
+    """
+    above, below = 1.0 + np.expm1(g) * centre, 1.0 + np.expm1(-g) * centre
+    middle = 0.5 / g * np.log(above / below)
+    width = (
+        centre / np.sinh(g * middle) if centre > 0.5 else (1 - centre) / np.sinh(g * (1 - middle))
+    )
+    return np.asarray(centre + width * np.sinh(g * (s - middle)))
 
 
 class Grid(Section):
@@ -244,14 +267,21 @@ class ThermalCase(BlockCase):
 
     @model_validator(mode="after")
     def _bodies_fit(self) -> Self:
+        faces = [axis.positions() for axis in self.grid.axes]
         for name, body in self.bodies.items():
-            for axis, lower, upper in zip(self.grid.axes, *body.corners, strict=False):
-                first, *_, last = axis.positions()
-                if upper <= first or lower >= last:
-                    raise ValueError(
-                        f"bodies.{name}: the body is outside the box of the flow: it reaches from "
-                        f"{lower:g} to {upper:g}, the box from {first:g} to {last:g}"
-                    )
+            try:
+                corners = body.surface().corners
+            except ValueError as error:
+                raise ValueError(f"bodies.{name}: {error}") from error
+            reach = list(zip(*corners, strict=True))[: len(faces)]
+            if misfit := _misfit(reach, faces, bool(self.seeds)):
+                advice = ""
+                if isinstance(body, Stl):
+                    advice = "; 'scale' is 0.001 for a file in millimetres and a case in metres"
+                raise ValueError(
+                    f"bodies.{name}: the body {misfit}: it reaches over {_extents(reach)}, the box "
+                    f"over {_extents([(one[0], one[-1]) for one in faces])}{advice}"
+                )
         return self
 
     @model_validator(mode="after")
@@ -267,3 +297,22 @@ class ThermalCase(BlockCase):
         if self.grid.z is None and {"z-min", "z-max"} & {*self.boundaries}:
             raise ValueError("boundaries: the grid has no axis z")
         return self
+
+
+def _misfit(
+    reach: Sequence[tuple[float, float]], faces: Sequence[np.ndarray], has_seeds: bool
+) -> str | None:
+    """Return why a body of this reach along the axes does not fit the grid; None: it does."""
+    pairs = list(zip(reach, faces, strict=True))
+    if any(upper <= x[0] or lower >= x[-1] for (lower, upper), x in pairs):
+        return "is outside the box of the flow"
+    if all(upper - lower < np.diff(x).min() for (lower, upper), x in pairs):
+        return "is smaller than a cell"
+    if not has_seeds and all(lower <= x[0] and upper >= x[-1] for (lower, upper), x in pairs):
+        return "surrounds the box of the flow (if the flow is inside, give 'seeds')"
+    return None
+
+
+def _extents(ranges: Sequence[tuple[float, float]]) -> str:
+    """Return the ranges along the axes as text."""
+    return " × ".join(f"{lower:g} … {upper:g}" for lower, upper in ranges)

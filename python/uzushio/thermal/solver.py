@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -11,7 +12,8 @@ from uzushio.block_solver import BlockSolver
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.parallel.sync import collective
-from uzushio.solver import Reading, SolverDivergedError
+from uzushio.solver import Estimate, Reading, SolverDivergedError
+from uzushio.thermal.bodies import Stl
 from uzushio.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.thermal.initial import InitialFields
 
@@ -30,6 +32,18 @@ class ThermalSolver(BlockSolver):
     def compiled(cls, case: Case) -> Any:
         """Return the compiled solver before its set-up."""
         return _core.thermal.FlowSolver(parameters(cast(ThermalCase, case)))
+
+    @classmethod
+    def estimate(cls, case: Case, ranks: int) -> Estimate:
+        """Return the estimate of a block solver, with notes on open surfaces."""
+        notes = []
+        for name, body in cast(ThermalCase, case).bodies.items():
+            if isinstance(body, Stl) and (count := body.surface().open_sides):
+                notes.append(
+                    f"the surface of bodies.{name} is open: {count:,} sides of its triangles have "
+                    "no second triangle. Fluid is on both sides of it where a path leads there."
+                )
+        return replace(super().estimate(case, ranks), notes=tuple(notes))
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate, and set the initial fields without divergence (collective)."""
@@ -74,13 +88,14 @@ class ThermalSolver(BlockSolver):
         }
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the energy, the divergence, fluxes at boundaries and forces (collective)."""
+        """Return energy, divergence, forces, fluxes at boundaries and bodies (collective)."""
         return {
             **super().summary(),
             "kinetic_energy": self.core.kinetic_energy(),
             "max_divergence": self.core.max_divergence(),
             "fluxes": {name: self.fluxes(name) for name in self._scalars},
             "forces": self.body_forces(),
+            "body_fluxes": {name: self.body_fluxes(name) for name in self._scalars},
         }
 
     def body_forces(self) -> dict[str, list[float]]:
@@ -94,6 +109,11 @@ class ThermalSolver(BlockSolver):
             name: [float(x) for x in force[:dimension]]
             for name, force in zip(self._bodies, values, strict=True)
         }
+
+    def body_fluxes(self, scalar: str) -> dict[str, float]:
+        """Return the mean fluxes of a scalar from the bodies into the flow (collective)."""
+        values = self.core.body_fluxes(self._scalars.index(scalar))
+        return dict(zip(self._bodies, map(float, values), strict=True))
 
     def fluxes(self, scalar: str) -> dict[str, float]:
         """Return the mean diffusive fluxes of a scalar into the box by boundary (collective)."""
