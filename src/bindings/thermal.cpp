@@ -1,12 +1,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -97,6 +99,20 @@ void bind_thermal(nb::module_& module) {
                 new (body) thermal::Body{std::move(name), std::move(surface), std::move(scalars)};
             },
             "name"_a, "surface"_a, "scalars"_a);
+    nb::class_<thermal::SubgridModel>(module, "SubgridModel")
+        .def(
+            "__init__",
+            [](thermal::SubgridModel* model, const std::string& kind,
+               std::optional<double> constant, double prandtl) {
+                using ModelKind = thermal::SubgridModel::Kind;
+                const std::map<std::string, ModelKind> kinds{
+                    {"smagorinsky", ModelKind::smagorinsky},
+                    {"wale", ModelKind::wale},
+                    {"vreman", ModelKind::vreman}};
+                new (model)
+                    thermal::SubgridModel{named(kinds, kind, "subgrid model"), constant, prandtl};
+            },
+            "kind"_a, "constant"_a, "prandtl"_a);
     nb::class_<FlowParameters>(module, "FlowParameters")
         .def(
             "__init__",
@@ -104,8 +120,8 @@ void bind_thermal(nb::module_& module) {
                const std::array<bool, 3>& periodic, std::map<std::string, FaceCondition> faces,
                double viscosity, const domain::Vector& force, std::vector<thermal::Scalar> scalars,
                std::vector<thermal::Body> bodies, std::vector<domain::Vector> seeds,
-               const std::string& scheme, std::string solver, double tolerance,
-               int max_iterations) {
+               const std::optional<thermal::SubgridModel>& subgrid, const std::string& scheme,
+               std::string solver, double tolerance, int max_iterations) {
                 const std::map<std::string, thermal::Scheme> schemes{
                     {"central", thermal::Scheme::central}, {"van_leer", thermal::Scheme::van_leer}};
                 new (flow) FlowParameters{};
@@ -118,13 +134,15 @@ void bind_thermal(nb::module_& module) {
                 flow->scalars = std::move(scalars);
                 flow->bodies = std::move(bodies);
                 flow->seeds = std::move(seeds);
+                if (subgrid)
+                    flow->subgrid = *subgrid;
                 flow->scheme = named(schemes, scheme, "advection scheme");
                 flow->solver = std::move(solver);
                 flow->limits = {tolerance, max_iterations};
             },
             "dimension"_a, "vertices"_a, "periodic"_a, "faces"_a, "viscosity"_a, "force"_a,
-            "scalars"_a, "bodies"_a, "seeds"_a, "scheme"_a, "solver"_a, "tolerance"_a,
-            "max_iterations"_a);
+            "scalars"_a, "bodies"_a, "seeds"_a, "subgrid"_a.none(), "scheme"_a, "solver"_a,
+            "tolerance"_a, "max_iterations"_a);
     bind_block_solver<thermal::FlowSolver>(module, "FlowSolver")
         .def(nb::init<FlowParameters>(), "flow"_a)
         .def("max_divergence", &thermal::FlowSolver::max_divergence,

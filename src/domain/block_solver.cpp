@@ -333,6 +333,8 @@ void BlockSolver::assess() {
     bool finite = true;
     for (const Field<double>* field : r.evolved)
         finite = finite && all_finite(*field);
+    if (declaration_->stable_dt_reads_derived)
+        update(r.time, false);
     for (std::size_t b = 0; finite && b < blocks(); ++b) {
         const double dt = stable_dt(block(b));
         finite = !std::isnan(dt);

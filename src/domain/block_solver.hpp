@@ -40,8 +40,9 @@ struct SolverDeclaration {
     std::shared_ptr<const Mesh> mesh;
     std::vector<FieldDeclaration> fields; ///< derived ones in the order of their computation
     TimeScheme scheme = TimeScheme::wray_rk3;
-    Reach reach = Reach::faces;  ///< ghosts that are exchanged
-    double max_imbalance = 1.05; ///< see `Decomposition::multiblock`
+    Reach reach = Reach::faces;           ///< ghosts that are exchanged
+    double max_imbalance = 1.05;          ///< see `Decomposition::multiblock`
+    bool stable_dt_reads_derived = false; ///< whether derived fields are computed before it
 };
 
 /// Resources that a solver needs on a number of ranks.
@@ -160,7 +161,8 @@ class BlockSolver {
     virtual void before_rhs(double /*time*/) {}
     /// Set the derivatives of the evolved fields. All ghosts are valid.
     virtual void rhs(const SolverBlock& block, double time) = 0;
-    /// Return the largest stable time step of a block. Ghosts are not valid.
+    /// Return the largest stable time step of a block. Ghosts are not valid unless the declaration
+    /// says that it reads derived fields.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
 
     /// Add to an estimate what the subclass allocates and exchanges itself.

@@ -34,6 +34,52 @@ std::vector<domain::Box<3>> cells_of(const domain::Decomposition& decomposition,
     return cells;
 }
 
+/// Return whether a cell is not fluid, or a surface lies between it and a fluid neighbour.
+bool is_divided(const ImmersedGrid& grid, std::size_t block, std::size_t dimension,
+                const domain::Box<3>& known, const Index<3>& cell) {
+    if (!grid.is_fluid(block, cell))
+        return true;
+    for (std::size_t a = 0; a < dimension; ++a) {
+        Index<3> below = cell, above = cell;
+        --below[a];
+        ++above[a];
+        const geometry::CutLinks& links = grid.cell_links(block, a);
+        for (const auto& [link, neighbour] : {std::pair(below, below), std::pair(cell, above)})
+            if (known.contains(neighbour) && grid.is_fluid(block, neighbour) &&
+                links.find(link) != nullptr)
+                return true;
+    }
+    return false;
+}
+
+/// Return the cells of blocks that have a cut link or share an edge with a divided cell: those
+/// beside a blocked face, or beside the edge of one. None without a subgrid model.
+std::vector<std::vector<Index<3>>> cells_beside(const ImmersedGrid& grid,
+                                                const std::vector<domain::Box<3>>& blocks,
+                                                const FlowParameters& flow) {
+    std::vector<std::vector<Index<3>>> result(blocks.size());
+    if (flow.subgrid.kind == SubgridModel::Kind::none)
+        return result;
+    const auto dimension = static_cast<std::size_t>(flow.dimension);
+    const std::int64_t depth = dimension == 2 ? 0 : 1;
+    const domain::Box<3> near{{-1, -1, -depth}, {2, 2, depth + 1}};
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        const domain::Box<3> known = grid.lattice(b, 3).box;
+        for_indices(blocks[b], [&](const Index<3>& at) {
+            bool beside = false;
+            for_indices(near, [&](const Index<3>& shift) {
+                const Index<3> next{at[0] + shift[0], at[1] + shift[1], at[2] + shift[2]};
+                const bool shares_edge = shift[0] * shift[1] * shift[2] == 0;
+                beside = beside || (shares_edge && known.contains(next) &&
+                                    is_divided(grid, b, dimension, known, next));
+            });
+            if (beside)
+                result[b].push_back(at);
+        });
+    }
+    return result;
+}
+
 /// Return the open faces near surfaces, of blocks and axes.
 std::vector<std::array<std::vector<CutPoint>, 3>>
 open_points(const ImmersedGrid& grid, const FlowParameters& flow,
@@ -62,6 +108,7 @@ Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int ra
     : comm_(comm), flow_(flow), metrics_(metrics), grid_(comm, decomposition, rank, flow, axes),
       blocked_(grid_, metrics, flow.bodies.size(), velocity),
       points_(open_points(grid_, flow, axes, velocity)),
+      without_eddies_(cells_beside(grid_, cells_of(decomposition, rank), flow)),
       forces_(grid_, flow, axes, metrics, cells_of(decomposition, rank), points_),
       scalars_(comm, grid_, flow, metrics, cells_of(decomposition, rank)) {}
 

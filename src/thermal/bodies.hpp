@@ -32,6 +32,13 @@ class Bodies {
         scalars_.correct(block, number, s, derivative);
     }
 
+    /// Set the eddy viscosity to 0 in bodies and in cells near surfaces, so that the stress at
+    /// surfaces is viscous.
+    void remove_eddies(std::size_t number, const domain::View<double>& eddies) const {
+        for (const domain::Index<3>& cell : without_eddies_[number])
+            eddies(cell) = 0;
+    }
+
     /// Set the velocity at blocked faces, before the projection (collective) and after it.
     void begin_projection(domain::Field<double>& velocity);
     void end_projection(domain::Field<double>& velocity) const { blocked_.set(velocity); }
@@ -52,7 +59,8 @@ class Bodies {
     const std::array<AxisMetrics, 3>& metrics_;
     ImmersedGrid grid_;
     BlockedFaces blocked_;
-    std::vector<std::array<std::vector<CutPoint>, 3>> points_; ///< open faces near surfaces
+    std::vector<std::array<std::vector<CutPoint>, 3>> points_;  ///< open faces near surfaces
+    std::vector<std::vector<domain::Index<3>>> without_eddies_; ///< cells of blocks
     BodyForces forces_;
     SurfaceScalars scalars_;
 };

@@ -66,4 +66,9 @@ GhostFill scalar_ghosts(const FaceCondition& condition, const ScalarCondition& s
     };
 }
 
+GhostFill eddy_ghosts(const FaceCondition& condition) {
+    return condition.kind == FaceCondition::Kind::wall ? domain::fixed_value(0)
+                                                       : domain::zero_gradient();
+}
+
 } // namespace uzushio::thermal

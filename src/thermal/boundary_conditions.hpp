@@ -15,4 +15,7 @@ namespace uzushio::thermal {
                                               const ScalarCondition& scalar, double diffusivity,
                                               const AxisMetrics& axis);
 
+/// Return the ghosts of the eddy viscosity: it is 0 at walls.
+[[nodiscard]] domain::GhostFill eddy_ghosts(const FaceCondition& condition);
+
 } // namespace uzushio::thermal

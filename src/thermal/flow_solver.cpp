@@ -8,7 +8,9 @@
 #include "domain/halo_exchange.hpp"
 #include "thermal/boundary_conditions.hpp"
 #include "thermal/box_faces.hpp"
+#include "thermal/eddy_viscosity.hpp"
 #include "thermal/sources.hpp"
+#include "thermal/subgrid.hpp"
 #include "thermal/transport.hpp"
 
 namespace uzushio::thermal {
@@ -24,6 +26,9 @@ using domain::View;
 using Kind = FaceCondition::Kind;
 
 constexpr const char* velocity_name = "face_velocity";
+constexpr const char* eddy_name = "eddy_viscosity";
+
+bool has_model(const FlowParameters& flow) { return flow.subgrid.kind != SubgridModel::Kind::none; }
 
 int ghosts_of(const FlowParameters& flow) { return flow.scheme == Scheme::central ? 1 : 2; }
 
@@ -110,6 +115,9 @@ FlowParameters checked(FlowParameters flow) {
             throw std::invalid_argument("the diffusivity of " + scalar.name + " is not above 0");
     if (!(flow.viscosity >= 0))
         throw std::invalid_argument("the viscosity is negative");
+    if (!(constant_of(flow.subgrid) >= 0 && flow.subgrid.prandtl > 0))
+        throw std::invalid_argument("the constant of the subgrid model is negative, or its Prandtl "
+                                    "number is not above 0");
     return flow;
 }
 
@@ -162,6 +170,19 @@ domain::SolverDeclaration FlowSolver::declare() const {
             field.boundaries[face.name()] = scalar_ghosts(*condition, condition->scalars[s],
                                                           scalar.diffusivity, metrics_[face.axis]);
         result.fields.push_back(std::move(field));
+    }
+
+    if (has_model(flow_)) {
+        domain::FieldDeclaration eddies;
+        eddies.spec.name = eddy_name;
+        eddies.spec.ghosts = 1;
+        eddies.kind = FieldKind::derived;
+        eddies.description = "eddy viscosity of the subgrid model";
+        for (const auto& [face, condition] : named_faces(flow_))
+            eddies.boundaries[face.name()] = eddy_ghosts(*condition);
+        result.fields.push_back(std::move(eddies));
+        result.reach = domain::Reach::edges;
+        result.stable_dt_reads_derived = true;
     }
 
     domain::FieldDeclaration pressure;
@@ -258,6 +279,26 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
     }
 }
 
+// The framework fills the ghosts beyond one face; those beyond a boundary and beside a neighbour's
+// cells, or beyond two boundaries, remain.
+void FlowSolver::fill_edges(const View<double>& eddies, const Box<3>& cells) const {
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        const std::size_t a = face.axis;
+        Box<3> ghosts = cells.grown(decomposition().mesh().layers(1));
+        const std::int64_t inside = face.is_upper() ? axes_[a].cells() - 1 : 0;
+        if (cells.lower[a] > inside || cells.upper[a] <= inside)
+            continue;
+        ghosts.lower[a] = face.is_upper() ? inside + 1 : -1;
+        ghosts.upper[a] = ghosts.lower[a] + 1;
+        const double sign = condition->kind == Kind::wall ? -1 : 1;
+        for_indices(ghosts, [&](const Index<3>& at) {
+            Index<3> image = at;
+            image[a] = inside;
+            eddies(at) = sign * eddies(image);
+        });
+    }
+}
+
 std::vector<FlowBlock> FlowSolver::flow_blocks() {
     std::vector<FlowBlock> result;
     for (std::size_t b = 0; b < blocks(); ++b)
@@ -266,6 +307,9 @@ std::vector<FlowBlock> FlowSolver::flow_blocks() {
 }
 
 void FlowSolver::before_rhs(double) {
+    if (has_model(flow_))
+        for (std::size_t b = 0; b < blocks(); ++b)
+            fill_edges(block(b).field(eddy_name), block(b).cells());
     if (!bodies_ || flow_.scalars.empty())
         return;
     const parallel::Section section(sections(), "scalars");
@@ -282,6 +326,9 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
             const Box<3> faces = inner_faces(derivative.box(), a, axes_[a]);
             momentum_derivative(flow_, metrics_, flow_block, a, faces, derivative);
             add_source(flow_, flow_.sources[a], time, a, faces, derivative);
+            if (has_model(flow_))
+                add_subgrid_stress(flow_, metrics_, flow_block, block.field(eddy_name), a, faces,
+                                   derivative);
             if (bodies_)
                 bodies_->correct_momentum(flow_block, block.local(), a, derivative);
         }
@@ -291,12 +338,22 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
         const View<double> derivative = block.derivative(flow_.scalars[s].name);
         scalar_derivative(flow_, metrics_, flow_block, s, derivative.box(), derivative);
         add_source(flow_, flow_.scalars[s].source, time, 3, derivative.box(), derivative);
+        if (has_model(flow_))
+            add_subgrid_diffusion(flow_, metrics_, flow_block, block.field(eddy_name), s,
+                                  derivative.box(), derivative);
         if (bodies_)
             bodies_->correct_scalar(flow_block, block.local(), s, derivative);
     }
 }
 
-void FlowSolver::derive(const SolverBlock& block, std::string_view, double) {
+void FlowSolver::derive(const SolverBlock& block, std::string_view name, double) {
+    if (name == eddy_name) {
+        const View<double> eddies = block.field(eddy_name);
+        set_eddy_viscosity(flow_, metrics_, block_of(block), block.cells(), eddies);
+        if (bodies_)
+            bodies_->remove_eddies(block.local(), eddies);
+        return;
+    }
     const View<double> out = block.field("velocity");
     for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
         const View<const double> u = block.field(velocity_name, a);
@@ -340,34 +397,49 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
         }
         diffusivity = std::max(diffusivity, ratio * flow_.scalars[s].diffusivity);
     }
-    const auto rate = [=](double lower, double upper, double inverse) {
+    const auto rate = [=](double lower, double upper, double inverse, double diffused) {
         return inverse * (std::max(std::abs(lower), std::abs(upper)) / advection +
-                          4 * diffusivity / diffusion * inverse);
+                          4 * diffused / diffusion * inverse);
     };
     const FlowBlock fields = block_of(block);
     const Box<3>& cells = block.cells();
     const bool flat = flow_.dimension == 2;
     double largest = 0;
-    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-            const Index<3> first{cells.lower[0], j, k};
-            std::array<const double*, 3> lower{}, upper{};
-            for (std::size_t a = 0; a < 3; ++a) {
-                const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
-                lower[a] = u.data() + u.offset(first);
-                upper[a] = lower[a] + u.strides()[a];
-            }
-            const double* width = metrics_[0].inverse_width() + first[0];
-            const double along_j = metrics_[1].inverse_width()[j];
-            const double along_k = flat ? 0 : metrics_[2].inverse_width()[k];
+    const auto scan = [&](const auto& diffused_in) {
+        for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+            for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
+                const Index<3> first{cells.lower[0], j, k};
+                std::array<const double*, 3> lower{}, upper{};
+                for (std::size_t a = 0; a < 3; ++a) {
+                    const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
+                    lower[a] = u.data() + u.offset(first);
+                    upper[a] = lower[a] + u.strides()[a];
+                }
+                const double* width = metrics_[0].inverse_width() + first[0];
+                const double along_j = metrics_[1].inverse_width()[j];
+                const double along_k = flat ? 0 : metrics_[2].inverse_width()[k];
+                const auto diffused = diffused_in(first);
 #pragma omp simd reduction(max : largest)
-            for (std::int64_t n = 0; n < cells.extent(0); ++n) {
-                const double sum = rate(lower[0][n], upper[0][n], width[n]) +
-                                   rate(lower[1][n], upper[1][n], along_j) +
-                                   rate(lower[2][n], upper[2][n], along_k);
-                largest = std::max(largest, sum);
+                for (std::int64_t n = 0; n < cells.extent(0); ++n) {
+                    const double d = diffused(n);
+                    const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
+                                       rate(lower[1][n], upper[1][n], along_j, d) +
+                                       rate(lower[2][n], upper[2][n], along_k, d);
+                    largest = std::max(largest, sum);
+                }
             }
-        }
+    };
+    if (has_model(flow_)) {
+        // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.
+        const double factor = std::max(2.0, 1 / flow_.subgrid.prandtl);
+        const View<const double> eddies = block.field(eddy_name);
+        scan([&](const Index<3>& first) {
+            return
+                [=, row = &eddies(first)](std::int64_t n) { return diffusivity + factor * row[n]; };
+        });
+    } else {
+        scan([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
+    }
     return 1 / std::max(largest, std::numeric_limits<double>::min());
 }
 

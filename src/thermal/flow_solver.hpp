@@ -16,7 +16,7 @@ namespace uzushio::thermal {
 /// each stage (half-explicit Runge-Kutta).
 ///
 /// Fields: `face_velocity`, evolved; the scalars, evolved; `pressure`, the mean over the last
-/// stage, projected; `velocity` at cells, output.
+/// stage, projected; `eddy_viscosity`, with a subgrid model, derived; `velocity` at cells, output.
 class FlowSolver : public domain::BlockSolver {
   public:
     /// Throws `std::invalid_argument` if the parameters contradict each other.
@@ -54,6 +54,8 @@ class FlowSolver : public domain::BlockSolver {
   private:
     [[nodiscard]] FlowBlock block_of(const domain::SolverBlock& block) const;
     [[nodiscard]] std::vector<FlowBlock> flow_blocks();
+    /// Set the ghosts of the eddy viscosity beyond boundaries, also diagonal ones.
+    void fill_edges(const domain::View<double>& eddies, const domain::Box<3>& cells) const;
     void set_normal_velocities();
     /// Set velocities at sides that two blocks share to those of the upper block (collective).
     void unify_shared_faces();

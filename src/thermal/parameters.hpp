@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,14 @@ struct Body {
     std::vector<BodyCondition> scalars{}; ///< for each scalar
 };
 
+/// Model of the stress of eddies that are smaller than cells (large-eddy simulation).
+struct SubgridModel {
+    enum class Kind { none, smagorinsky, wale, vreman };
+    Kind kind = Kind::none;
+    std::optional<double> constant{}; ///< null: see `constant_of`
+    double prandtl = 0.9;             ///< eddy viscosity over the eddy diffusivity of scalars
+};
+
 /// Incompressible flow with scalars in a box: du/dt + div(u u) = -grad p + div(nu grad u) + force +
 /// buoyancy, div u = 0, ds/dt + div(u s) = div(kappa grad s). Density is 1.
 struct FlowParameters {
@@ -81,6 +90,7 @@ struct FlowParameters {
     std::vector<Scalar> scalars;
     std::vector<Body> bodies;
     std::vector<domain::Vector> seeds; ///< points in the fluid, see `geometry::flood_fill`
+    SubgridModel subgrid{};
     Scheme scheme = Scheme::central;
     domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;
     std::string solver = "auto"; ///< of the pressure, see `linalg::solver_names`

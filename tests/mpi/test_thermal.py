@@ -90,6 +90,8 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     uzushio: Run, tmp_path: Path, scheme: str, bodies: dict[str, Any]
 ) -> None:
     flow = {"numerics": {"scheme": scheme}, "bodies": bodies}
+    if bodies:
+        flow["les"] = {"model": "wale", "constant": 2}
     found = []
     (tmp_path / "pipeline.yaml").write_text(PIPELINE)
     write_stl(tmp_path / "figure.stl", "whole")
@@ -139,6 +141,8 @@ def test_check_tells_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:
             {"bodies": {"b": BALL | HEATED | {"values": {"temperature": 1}}}},
             "bodies.b: temperature has more than one of value, flux and conduction",
         ),
+        ({"les": {"model": "k-epsilon"}}, "must be 'smagorinsky', 'wale' or 'vreman'"),
+        ({"les": {"model": "wale", "constant": -1}}, "must be greater than or equal to 0"),
         ({"bodies": {"b": {"shape": "cone"}}}, "'sphere', 'box', 'cylinder', 'stl'"),
         ({"bodies": {"b": BALL | {"radius": 0.01}}}, "bodies.b: the body is smaller than a cell"),
         ({"bodies": {"b": FIGURE | {"file": "no.stl"}}}, "bodies.b: there is no file no.stl"),

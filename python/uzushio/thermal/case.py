@@ -174,6 +174,20 @@ class Initial(Section):
     seed: Annotated[int, Field(ge=0)] = Field(0, description="seed of the random numbers")
 
 
+class Subgrid(Section):
+    """Large-eddy simulation: model of the stress of eddies that are smaller than cells."""
+
+    model: Literal["smagorinsky", "wale", "vreman"] = Field(
+        description="wale and vreman vanish at walls and in laminar shear, smagorinsky does not"
+    )
+    constant: Annotated[float, Field(ge=0.0)] | None = Field(
+        None, description="constant of the model; null: 0.17, 0.325 (wale), 0.07 (vreman)"
+    )
+    prandtl: Positive = Field(
+        0.9, description="eddy viscosity over the eddy diffusivity of scalars"
+    )
+
+
 class Numerics(Section):
     """Choices that change the cost or the error, not the equations."""
 
@@ -226,11 +240,12 @@ class ThermalCase(BlockCase):
         json_schema_extra=unit("length"),
     )
     initial: Initial = Initial()
+    les: Subgrid | None = None
     numerics: Numerics = Numerics()
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
-        taken = ("velocity", "face_velocity", "pressure")
+        taken = ("velocity", "face_velocity", "pressure", "eddy_viscosity")
         for name in self.scalars:
             if name in taken:
                 raise ValueError(f"scalars: the name '{name}' is that of another field")

@@ -170,6 +170,7 @@ def parameters(case: ThermalCase) -> Any:
             for name, one in case.bodies.items()
         ],
         seeds=case.seeds,
+        subgrid=case.les and core.SubgridModel(case.les.model, case.les.constant, case.les.prandtl),
         scheme=numerics.scheme,
         solver=numerics.solver,
         tolerance=numerics.tolerance,

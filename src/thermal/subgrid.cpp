@@ -1,0 +1,145 @@
+#include "thermal/subgrid.hpp"
+
+#include "thermal/rows.hpp"
+
+namespace uzushio::thermal {
+
+namespace {
+
+using domain::Box;
+using domain::Index;
+using domain::View;
+
+/// Return a cell value at the face, normal to `A`, below cell `n` of a row (linear interpolation).
+template <std::size_t A>
+double at_face(const RowMetrics& m, const double* here, std::ptrdiff_t back, std::int64_t n,
+               std::int64_t shift = 0) {
+    return RowMetrics::at<A>(m.share_above, n, shift) * here[-back] +
+           RowMetrics::at<A>(m.share_below, n, shift) * here[0];
+}
+
+/// Return the normal stress along `A` in the cell `shift` cells above face `n` of a row.
+template <std::size_t A>
+double normal_stress(const RowMetrics& m, const RowPointer& viscosity, const RowPointer& u,
+                     std::int64_t n, std::int64_t shift) {
+    const double* here = u.value + n + shift * u.stride[A];
+    return 2 * viscosity.value[n + shift * viscosity.stride[A]] * (here[u.stride[A]] - here[0]) *
+           RowMetrics::at<A>(m.inverse_width, n, shift);
+}
+
+/// Return the stress along `A` through the side, normal to `B`, below face `n` of a row, or with
+/// `shift` 1 above it; `v` is the velocity along B.
+template <std::size_t A, std::size_t B>
+double shear_stress(const RowMetrics& m, const RowPointer& viscosity, const RowPointer& u,
+                    const RowPointer& v, std::int64_t n, std::int64_t shift) {
+    const double* along = u.value + n + shift * u.stride[B];
+    const double* other = v.value + n + shift * v.stride[B];
+    const double* here = viscosity.value + n + shift * viscosity.stride[B];
+    const double below = at_face<A>(m, here - viscosity.stride[B], viscosity.stride[A], n);
+    const double above = at_face<A>(m, here, viscosity.stride[A], n);
+    const double at_edge = RowMetrics::at<B>(m.share_above, n, shift) * below +
+                           RowMetrics::at<B>(m.share_below, n, shift) * above;
+    return at_edge *
+           ((along[0] - along[-u.stride[B]]) * RowMetrics::at<B>(m.inverse_distance, n, shift) +
+            (other[0] - other[-v.stride[A]]) * RowMetrics::at<A>(m.inverse_distance, n));
+}
+
+template <std::size_t D, std::size_t A>
+void stress_row(const RowMetrics& metrics, const RowPointer& nu,
+                const std::array<RowPointer, 3>& velocity, std::int64_t size,
+                double* __restrict out) {
+    constexpr std::size_t B = (A + 1) % D, C = (A + 2) % D; // D = 2: C is A
+    const RowMetrics m = metrics;
+    const RowPointer viscosity = nu, u = velocity[A], v = velocity[B], w = velocity[C];
+#pragma omp simd
+    for (std::int64_t n = 0; n < size; ++n) {
+        double sum =
+            (normal_stress<A>(m, viscosity, u, n, 0) - normal_stress<A>(m, viscosity, u, n, -1)) *
+                RowMetrics::at<A>(m.inverse_distance, n) +
+            (shear_stress<A, B>(m, viscosity, u, v, n, 1) -
+             shear_stress<A, B>(m, viscosity, u, v, n, 0)) *
+                RowMetrics::at<B>(m.inverse_width, n);
+        if constexpr (D == 3)
+            sum += (shear_stress<A, C>(m, viscosity, u, w, n, 1) -
+                    shear_stress<A, C>(m, viscosity, u, w, n, 0)) *
+                   RowMetrics::at<C>(m.inverse_width, n);
+        out[n] += sum;
+    }
+}
+
+/// Return the flux of a scalar along `A` through the face below cell `n` of a row, or above it.
+template <std::size_t A>
+double flux(const RowMetrics& m, const RowPointer& viscosity, const RowPointer& scalar,
+            std::int64_t n, std::int64_t shift) {
+    const double* here = scalar.value + n + shift * scalar.stride[A];
+    const double* eddy = viscosity.value + n + shift * viscosity.stride[A];
+    return at_face<A>(m, eddy, viscosity.stride[A], n, shift) *
+           (here[0] - here[-scalar.stride[A]]) * RowMetrics::at<A>(m.inverse_distance, n, shift);
+}
+
+template <std::size_t A>
+double diffusion(const RowMetrics& m, const RowPointer& viscosity, const RowPointer& scalar,
+                 std::int64_t n) {
+    return (flux<A>(m, viscosity, scalar, n, 1) - flux<A>(m, viscosity, scalar, n, 0)) *
+           RowMetrics::at<A>(m.inverse_width, n);
+}
+
+template <std::size_t D>
+void diffusion_row(const RowMetrics& metrics, const RowPointer& nu, const RowPointer& scalar,
+                   double factor, std::int64_t size, double* __restrict out) {
+    const RowMetrics m = metrics;
+    const RowPointer viscosity = nu, s = scalar;
+#pragma omp simd
+    for (std::int64_t n = 0; n < size; ++n) {
+        double sum = diffusion<0>(m, viscosity, s, n) + diffusion<1>(m, viscosity, s, n);
+        if constexpr (D == 3)
+            sum += diffusion<2>(m, viscosity, s, n);
+        out[n] += factor * sum;
+    }
+}
+
+/// Call `visit(first)` with the first index of each row of a box.
+template <class Visit> void for_rows(const Box<3>& box, const Visit& visit) {
+    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
+        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
+            visit(Index<3>{box.lower[0], j, k});
+}
+
+} // namespace
+
+void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                        const FlowBlock& block, const View<const double>& viscosity, std::size_t a,
+                        const Box<3>& faces, const View<double>& derivative) {
+    const auto add = [&]<std::size_t D, std::size_t A>() {
+        for_rows(faces, [&](const Index<3>& first) {
+            std::array<RowPointer, 3> velocity;
+            for (std::size_t b = 0; b < D; ++b)
+                velocity[b] = RowPointer(block.velocity[b], first);
+            stress_row<D, A>(RowMetrics(axes, first), RowPointer(viscosity, first), velocity,
+                             faces.extent(0), &derivative(first));
+        });
+    };
+    if (flow.dimension == 2)
+        a == 0 ? add.template operator()<2, 0>() : add.template operator()<2, 1>();
+    else if (a == 0)
+        add.template operator()<3, 0>();
+    else
+        a == 1 ? add.template operator()<3, 1>() : add.template operator()<3, 2>();
+}
+
+void add_subgrid_diffusion(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                           const FlowBlock& block, const View<const double>& viscosity,
+                           std::size_t s, const Box<3>& cells, const View<double>& derivative) {
+    const double factor = 1 / flow.subgrid.prandtl;
+    for_rows(cells, [&](const Index<3>& first) {
+        const RowMetrics metrics(axes, first);
+        const RowPointer nu(viscosity, first), scalar(block.scalars[s], first);
+        double* out = &derivative(first);
+        if (flow.dimension == 2)
+            diffusion_row<2>(metrics, nu, scalar, factor, cells.extent(0), out);
+        else
+            diffusion_row<3>(metrics, nu, scalar, factor, cells.extent(0), out);
+    });
+}
+
+} // namespace uzushio::thermal
