@@ -1,6 +1,7 @@
 #include "thermal/eddy_viscosity.hpp"
 
 #include <cmath>
+#include <vector>
 
 #include "thermal/rows.hpp"
 
@@ -14,121 +15,131 @@ using domain::View;
 using Kind = SubgridModel::Kind;
 using Widths = std::array<double, 3>;
 
-// The eddy viscosity over the constant, squared but for Vreman's. D: dimension.
+// Written out, because GCC makes no vectors of loops over components. In two dimensions the third
+// ones are 0.
 
-/// Return the square of the filter width.
-template <std::size_t D> double filter(const Widths& widths) {
-    if constexpr (D == 2)
-        return widths[0] * widths[1];
-    const double root = std::cbrt(widths[0] * widths[1] * widths[2]);
-    return root * root;
+/// Return the square of the rate of strain, S:S.
+UZUSHIO_INLINE double strain_squared(const Gradient& g) {
+    const double xy = g[0][1] + g[1][0], xz = g[0][2] + g[2][0], yz = g[1][2] + g[2][1];
+    return g[0][0] * g[0][0] + g[1][1] * g[1][1] + g[2][2] * g[2][2] +
+           0.5 * (xy * xy + xz * xz + yz * yz);
 }
 
-template <std::size_t D> double strain_squared(const Gradient& g) {
-    double sum = 0;
-    for (std::size_t a = 0; a < D; ++a)
-        for (std::size_t b = 0; b < D; ++b) {
-            const double strain = 0.5 * (g[a][b] + g[b][a]);
-            sum += strain * strain;
-        }
-    return sum;
+/// Return the eddy viscosity of WALE over the squares of constant and filter width.
+UZUSHIO_INLINE double wale(const Gradient& g) {
+    // Symmetric part of the square of the gradient, without its trace: Sd.
+    const double xy_yx = g[0][1] * g[1][0], xz_zx = g[0][2] * g[2][0], yz_zy = g[1][2] * g[2][1];
+    const double xx = g[0][0] * g[0][0] + xy_yx + xz_zx;
+    const double yy = g[1][1] * g[1][1] + xy_yx + yz_zy;
+    const double zz = g[2][2] * g[2][2] + xz_zx + yz_zy;
+    const double xy =
+        0.5 * ((g[0][1] + g[1][0]) * (g[0][0] + g[1][1]) + g[0][2] * g[2][1] + g[1][2] * g[2][0]);
+    const double xz =
+        0.5 * ((g[0][2] + g[2][0]) * (g[0][0] + g[2][2]) + g[0][1] * g[1][2] + g[2][1] * g[1][0]);
+    const double yz =
+        0.5 * ((g[1][2] + g[2][1]) * (g[1][1] + g[2][2]) + g[1][0] * g[0][2] + g[2][0] * g[0][1]);
+    const double third = (xx + yy + zz) / 3;
+    const double a = xx - third, b = yy - third, c = zz - third;
+    const double sum = a * a + b * b + c * c + 2 * (xy * xy + xz * xz + yz * yz);
+    const double strain = strain_squared(g), root = std::sqrt(sum);
+    const double below = strain * strain * std::sqrt(strain) + sum * std::sqrt(root);
+    return below > 0 ? sum * root / below : 0;
 }
 
-template <std::size_t D> struct Smagorinsky {
-    static double of(const Gradient& g) { return std::sqrt(2 * strain_squared<D>(g)); }
-};
-
-template <std::size_t D> struct Wale {
-    static double of(const Gradient& g) {
-        Gradient square{};
-        double trace = 0;
-        for (std::size_t a = 0; a < D; ++a)
-            for (std::size_t b = 0; b < D; ++b) {
-                for (std::size_t c = 0; c < D; ++c)
-                    square[a][b] += g[a][c] * g[c][b];
-                trace += a == b ? square[a][b] : 0;
-            }
-        // Symmetric part without trace, a tensor of three dimensions also in a flow of two.
-        double sum = D == 2 ? trace * trace / 9 : 0;
-        for (std::size_t a = 0; a < D; ++a)
-            for (std::size_t b = 0; b < D; ++b) {
-                const double part = 0.5 * (square[a][b] + square[b][a]) - (a == b ? trace / 3 : 0);
-                sum += part * part;
-            }
-        const double strain = strain_squared<D>(g);
-        const double below = strain * strain * std::sqrt(strain) + sum * std::sqrt(std::sqrt(sum));
-        return below > 0 ? sum * std::sqrt(sum) / below : 0;
-    }
-};
-
-/// Return Vreman's eddy viscosity over the constant.
-template <std::size_t D> double vreman(const Gradient& g, const Widths& widths) {
-    std::array<std::array<double, 3>, 3> beta{};
-    double sum = 0;
-    for (std::size_t a = 0; a < D; ++a)
-        for (std::size_t b = 0; b < D; ++b) {
-            for (std::size_t c = 0; c < D; ++c)
-                beta[a][b] += widths[c] * widths[c] * g[a][c] * g[b][c];
-            sum += g[a][b] * g[a][b];
-        }
-    double minors = beta[0][0] * beta[1][1] - beta[0][1] * beta[0][1];
-    if constexpr (D == 3)
-        minors += beta[0][0] * beta[2][2] - beta[0][2] * beta[0][2] + beta[1][1] * beta[2][2] -
-                  beta[1][2] * beta[1][2];
+/// Return the eddy viscosity of Vreman's model over the constant.
+UZUSHIO_INLINE double vreman(const Gradient& g, const Widths& widths) {
+    const double x = widths[0] * widths[0], y = widths[1] * widths[1], z = widths[2] * widths[2];
+    const auto beta = [=](const std::array<double, 3>& a, const std::array<double, 3>& b) {
+        return x * a[0] * b[0] + y * a[1] * b[1] + z * a[2] * b[2];
+    };
+    const double xx = beta(g[0], g[0]), yy = beta(g[1], g[1]), zz = beta(g[2], g[2]);
+    const double xy = beta(g[0], g[1]), xz = beta(g[0], g[2]), yz = beta(g[1], g[2]);
+    const double minors = xx * yy - xy * xy + xx * zz - xz * xz + yy * zz - yz * yz;
+    const double sum = g[0][0] * g[0][0] + g[0][1] * g[0][1] + g[0][2] * g[0][2] +
+                       g[1][0] * g[1][0] + g[1][1] * g[1][1] + g[1][2] * g[1][2] +
+                       g[2][0] * g[2][0] + g[2][1] * g[2][1] + g[2][2] * g[2][2];
     // Round-off may make minors negative.
     return minors > 0 && sum > 0 ? std::sqrt(minors / sum) : 0;
 }
 
-template <Kind kind, std::size_t D>
-double viscosity_of(const Gradient& g, const Widths& widths, double factor) {
+/// Return the eddy viscosity; `filter` is the square of the filter width times the constant's.
+template <Kind kind>
+UZUSHIO_INLINE double viscosity_of(const Gradient& g, const Widths& widths, double constant,
+                                   double filter) {
     if constexpr (kind == Kind::vreman)
-        return factor * vreman<D>(g, widths);
+        return constant * vreman(g, widths);
     else if constexpr (kind == Kind::wale)
-        return factor * filter<D>(widths) * Wale<D>::of(g);
+        return filter * wale(g);
     else
-        return factor * filter<D>(widths) * Smagorinsky<D>::of(g);
+        return filter * std::sqrt(2 * strain_squared(g));
 }
 
-/// Return the difference over a cell's width of a component along its own axis.
-template <std::size_t A> double along(const RowMetrics& m, const RowPointer& u, std::int64_t n) {
-    const double* here = u.value + n;
-    return (here[u.stride[A]] - here[0]) * RowMetrics::at<A>(m.inverse_width, n);
+/// Return the share of an axis in the square of the filter width: the product over the axes is that
+/// square.
+double share(double width, int dimension) {
+    return dimension == 2 ? width : std::pow(width, 2.0 / 3);
 }
 
-/// Return the central difference along `B` of component `A` at the centre of a cell.
-template <std::size_t A, std::size_t B>
-double across(const RowMetrics& m, const RowPointer& u, std::int64_t n) {
-    const double* here = u.value + n;
-    const std::ptrdiff_t up = u.stride[A], beside = u.stride[B];
+/// Return the difference over a cell's width of the component along `A`.
+template <std::size_t A>
+UZUSHIO_INLINE double along(const RowMetrics& m, const double* here, std::ptrdiff_t up,
+                            std::int64_t n) {
+    return (here[up] - here[0]) * RowMetrics::at<A>(m.inverse_width, n);
+}
+
+/// Return the central difference along `B` of a component, at the centre of a cell between the
+/// faces at distances 0 and `up`.
+template <std::size_t B>
+UZUSHIO_INLINE double across(const RowMetrics& m, const double* here, std::ptrdiff_t up,
+                             std::ptrdiff_t beside, std::int64_t n) {
     const double distance = 1 / RowMetrics::at<B>(m.inverse_distance, n) +
                             1 / RowMetrics::at<B>(m.inverse_distance, n, 1);
     return 0.5 * (here[beside] + here[beside + up] - here[-beside] - here[up - beside]) / distance;
 }
 
+/// Pointer to the lower face of a cell in the array of a component, and distances of neighbours.
+struct Faces {
+    const double* value = nullptr;
+    std::ptrdiff_t i = 0, j = 0, k = 0;
+};
+
+/// Return the eddy viscosity in cell `n` of a row.
 template <Kind kind, std::size_t D>
-void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity, double factor,
-         std::int64_t size, double* __restrict out) {
-    const RowMetrics m = metrics;
-    const RowPointer u = velocity[0], v = velocity[1], w = velocity[2];
-#pragma omp simd
-    for (std::int64_t n = 0; n < size; ++n) {
-        Gradient g{};
-        g[0][0] = along<0>(m, u, n);
-        g[0][1] = across<0, 1>(m, u, n);
-        g[1][0] = across<1, 0>(m, v, n);
-        g[1][1] = along<1>(m, v, n);
-        Widths widths{1 / RowMetrics::at<0>(m.inverse_width, n),
-                      1 / RowMetrics::at<1>(m.inverse_width, n), 1};
-        if constexpr (D == 3) {
-            g[0][2] = across<0, 2>(m, u, n);
-            g[1][2] = across<1, 2>(m, v, n);
-            g[2][0] = across<2, 0>(m, w, n);
-            g[2][1] = across<2, 1>(m, w, n);
-            g[2][2] = along<2>(m, w, n);
-            widths[2] = 1 / RowMetrics::at<2>(m.inverse_width, n);
-        }
-        out[n] = viscosity_of<kind, D>(g, widths, factor);
+UZUSHIO_INLINE double in_cell(const RowMetrics& m, Faces u, Faces v, Faces w, double constant,
+                              double filter, std::int64_t n) {
+    Gradient g{};
+    g[0][0] = along<0>(m, u.value, u.i, n);
+    g[0][1] = across<1>(m, u.value, u.i, u.j, n);
+    g[1][0] = across<0>(m, v.value, v.j, v.i, n);
+    g[1][1] = along<1>(m, v.value, v.j, n);
+    Widths widths{1 / RowMetrics::at<0>(m.inverse_width, n),
+                  1 / RowMetrics::at<1>(m.inverse_width, n), 0};
+    if constexpr (D == 3) {
+        g[0][2] = across<2>(m, u.value, u.i, u.k, n);
+        g[1][2] = across<2>(m, v.value, v.j, v.k, n);
+        g[2][0] = across<0>(m, w.value, w.k, w.i, n);
+        g[2][1] = across<1>(m, w.value, w.k, w.j, n);
+        g[2][2] = along<2>(m, w.value, w.k, n);
+        widths[2] = 1 / RowMetrics::at<2>(m.inverse_width, n);
     }
+    return viscosity_of<kind>(g, widths, constant, filter);
+}
+
+template <Kind kind, std::size_t D>
+void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity, double constant,
+         const double* __restrict shares, double filter, std::int64_t size,
+         double* __restrict out) {
+    const RowMetrics m = metrics;
+    const double* __restrict u = velocity[0].value;
+    const double* __restrict v = velocity[1].value;
+    const double* __restrict w = velocity[2].value;
+    const auto [u_i, u_j, u_k] = velocity[0].stride;
+    const auto [v_i, v_j, v_k] = velocity[1].stride;
+    const auto [w_i, w_j, w_k] = velocity[2].stride;
+#pragma omp simd
+    for (std::int64_t n = 0; n < size; ++n)
+        out[n] = in_cell<kind, D>(m, {u + n, u_i, u_j, u_k}, {v + n, v_i, v_j, v_k},
+                                  {w + n, w_i, w_j, w_k}, constant, shares[n] * filter, n);
 }
 
 /// Call `visit<kind, D>()` for a model and a dimension.
@@ -145,11 +156,6 @@ template <class Visit> auto for_model(Kind kind, int dimension, const Visit& vis
         return flat ? visit.template operator()<Kind::smagorinsky, 2>()
                     : visit.template operator()<Kind::smagorinsky, 3>();
     }
-}
-
-double factor_of(const SubgridModel& model) {
-    const double constant = constant_of(model);
-    return model.kind == Kind::vreman ? constant : constant * constant;
 }
 
 } // namespace
@@ -172,13 +178,21 @@ double constant_of(const SubgridModel& model) {
 double eddy_viscosity(const SubgridModel& model, const Gradient& gradient,
                       const domain::Vector& widths, int dimension) {
     return for_model(model.kind, dimension, [&]<Kind kind, std::size_t D>() {
-        return viscosity_of<kind, D>(gradient, widths, factor_of(model));
+        const double constant = constant_of(model);
+        double filter = constant * constant;
+        for (std::size_t a = 0; a < D; ++a)
+            filter *= share(widths[a], dimension);
+        return viscosity_of<kind>(gradient, widths, constant, filter);
     });
 }
 
 void set_eddy_viscosity(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
                         const FlowBlock& block, const Box<3>& cells,
                         const View<double>& viscosity) {
+    const double constant = constant_of(flow.subgrid);
+    std::vector<double> shares;
+    for (std::int64_t i = cells.lower[0]; i < cells.upper[0]; ++i)
+        shares.push_back(share(axes[0].width()[i], flow.dimension));
     for_model(flow.subgrid.kind, flow.dimension, [&]<Kind kind, std::size_t D>() {
         for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
             for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
@@ -186,7 +200,10 @@ void set_eddy_viscosity(const FlowParameters& flow, const std::array<AxisMetrics
                 std::array<RowPointer, 3> velocity;
                 for (std::size_t a = 0; a < D; ++a)
                     velocity[a] = RowPointer(block.velocity[a], first);
-                row<kind, D>(RowMetrics(axes, first), velocity, factor_of(flow.subgrid),
+                double filter = constant * constant;
+                for (std::size_t a = 1; a < D; ++a)
+                    filter *= share(axes[a].width()[first[a]], flow.dimension);
+                row<kind, D>(RowMetrics(axes, first), velocity, constant, shares.data(), filter,
                              cells.extent(0), &viscosity(first));
             }
     });

@@ -6,6 +6,9 @@
 #include "domain/view.hpp"
 #include "thermal/axis_metrics.hpp"
 
+/// Function that must be inlined: GCC makes no vectors of a loop with a call.
+#define UZUSHIO_INLINE [[gnu::always_inline]] inline
+
 namespace uzushio::thermal {
 
 /// Lengths at a row of cells or faces along i. `Axis` is known at compile time: along i they are

@@ -12,36 +12,39 @@ using domain::View;
 
 /// Return a cell value at the face, normal to `A`, below cell `n` of a row (linear interpolation).
 template <std::size_t A>
-double at_face(const RowMetrics& m, const double* here, std::ptrdiff_t back, std::int64_t n,
-               std::int64_t shift = 0) {
+UZUSHIO_INLINE double at_face(const RowMetrics& m, const double* here, std::ptrdiff_t back,
+                              std::int64_t n, std::int64_t shift = 0) {
     return RowMetrics::at<A>(m.share_above, n, shift) * here[-back] +
            RowMetrics::at<A>(m.share_below, n, shift) * here[0];
 }
 
-/// Return the normal stress along `A` in the cell `shift` cells above face `n` of a row.
+/// Return the normal stress along `A` in the cell above face `n` of a row, or with `shift` -1 below
+/// it; `viscosity` and `here` are values there.
 template <std::size_t A>
-double normal_stress(const RowMetrics& m, const RowPointer& viscosity, const RowPointer& u,
-                     std::int64_t n, std::int64_t shift) {
-    const double* here = u.value + n + shift * u.stride[A];
-    return 2 * viscosity.value[n + shift * viscosity.stride[A]] * (here[u.stride[A]] - here[0]) *
-           RowMetrics::at<A>(m.inverse_width, n, shift);
+UZUSHIO_INLINE double normal_stress(const RowMetrics& m, const double* viscosity,
+                                    const double* here, std::ptrdiff_t up, std::int64_t n,
+                                    std::int64_t shift) {
+    return 2 * viscosity[0] * (here[up] - here[0]) * RowMetrics::at<A>(m.inverse_width, n, shift);
 }
 
+/// Distances in memory of neighbours along the axes A and B.
+struct Strides {
+    std::ptrdiff_t a = 0, b = 0;
+};
+
 /// Return the stress along `A` through the side, normal to `B`, below face `n` of a row, or with
-/// `shift` 1 above it; `v` is the velocity along B.
+/// `shift` 1 above it. `viscosity`, `u` along A and `v` along B are values above the side.
 template <std::size_t A, std::size_t B>
-double shear_stress(const RowMetrics& m, const RowPointer& viscosity, const RowPointer& u,
-                    const RowPointer& v, std::int64_t n, std::int64_t shift) {
-    const double* along = u.value + n + shift * u.stride[B];
-    const double* other = v.value + n + shift * v.stride[B];
-    const double* here = viscosity.value + n + shift * viscosity.stride[B];
-    const double below = at_face<A>(m, here - viscosity.stride[B], viscosity.stride[A], n);
-    const double above = at_face<A>(m, here, viscosity.stride[A], n);
+UZUSHIO_INLINE double shear_stress(const RowMetrics& m, const double* viscosity,
+                                   Strides of_viscosity, const double* u, std::ptrdiff_t u_b,
+                                   const double* v, std::ptrdiff_t v_a, std::int64_t n,
+                                   std::int64_t shift) {
+    const double below = at_face<A>(m, viscosity - of_viscosity.b, of_viscosity.a, n);
+    const double above = at_face<A>(m, viscosity, of_viscosity.a, n);
     const double at_edge = RowMetrics::at<B>(m.share_above, n, shift) * below +
                            RowMetrics::at<B>(m.share_below, n, shift) * above;
-    return at_edge *
-           ((along[0] - along[-u.stride[B]]) * RowMetrics::at<B>(m.inverse_distance, n, shift) +
-            (other[0] - other[-v.stride[A]]) * RowMetrics::at<A>(m.inverse_distance, n));
+    return at_edge * ((u[0] - u[-u_b]) * RowMetrics::at<B>(m.inverse_distance, n, shift) +
+                      (v[0] - v[-v_a]) * RowMetrics::at<A>(m.inverse_distance, n));
 }
 
 template <std::size_t D, std::size_t A>
@@ -50,18 +53,28 @@ void stress_row(const RowMetrics& metrics, const RowPointer& nu,
                 double* __restrict out) {
     constexpr std::size_t B = (A + 1) % D, C = (A + 2) % D; // D = 2: C is A
     const RowMetrics m = metrics;
-    const RowPointer viscosity = nu, u = velocity[A], v = velocity[B], w = velocity[C];
+    const double* __restrict eddy = nu.value;
+    const double* __restrict u = velocity[A].value;
+    const double* __restrict v = velocity[B].value;
+    const double* __restrict w = velocity[C].value;
+    const std::ptrdiff_t e_a = nu.stride[A], u_a = velocity[A].stride[A],
+                         u_b = velocity[A].stride[B], u_c = velocity[A].stride[C],
+                         v_a = velocity[B].stride[A], v_b = velocity[B].stride[B],
+                         w_a = velocity[C].stride[A], w_c = velocity[C].stride[C];
+    const Strides ab{e_a, nu.stride[B]}, ac{e_a, nu.stride[C]};
 #pragma omp simd
     for (std::int64_t n = 0; n < size; ++n) {
         double sum =
-            (normal_stress<A>(m, viscosity, u, n, 0) - normal_stress<A>(m, viscosity, u, n, -1)) *
+            (normal_stress<A>(m, eddy + n, u + n, u_a, n, 0) -
+             normal_stress<A>(m, eddy + n - e_a, u + n - u_a, u_a, n, -1)) *
                 RowMetrics::at<A>(m.inverse_distance, n) +
-            (shear_stress<A, B>(m, viscosity, u, v, n, 1) -
-             shear_stress<A, B>(m, viscosity, u, v, n, 0)) *
+            (shear_stress<A, B>(m, eddy + n + ab.b, ab, u + n + u_b, u_b, v + n + v_b, v_a, n, 1) -
+             shear_stress<A, B>(m, eddy + n, ab, u + n, u_b, v + n, v_a, n, 0)) *
                 RowMetrics::at<B>(m.inverse_width, n);
         if constexpr (D == 3)
-            sum += (shear_stress<A, C>(m, viscosity, u, w, n, 1) -
-                    shear_stress<A, C>(m, viscosity, u, w, n, 0)) *
+            sum += (shear_stress<A, C>(m, eddy + n + ac.b, ac, u + n + u_c, u_c, w + n + w_c, w_a,
+                                       n, 1) -
+                    shear_stress<A, C>(m, eddy + n, ac, u + n, u_c, w + n, w_a, n, 0)) *
                    RowMetrics::at<C>(m.inverse_width, n);
         out[n] += sum;
     }

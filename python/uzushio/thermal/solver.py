@@ -170,7 +170,9 @@ def parameters(case: ThermalCase) -> Any:
             for name, one in case.bodies.items()
         ],
         seeds=case.seeds,
-        subgrid=case.les and core.SubgridModel(case.les.model, case.les.constant, case.les.prandtl),
+        subgrid=core.SubgridModel(case.les.model, case.les.constant, case.les.prandtl)
+        if case.les
+        else None,
         scheme=numerics.scheme,
         solver=numerics.solver,
         tolerance=numerics.tolerance,
