@@ -38,10 +38,11 @@ def output_may_end(stream: str = "stdout") -> Iterator[None]:
     try:
         yield
     except OSError:
-        _discard(stream)
+        discard(stream)
 
 
-def _discard(stream: str = "stdout") -> None:
+def discard(stream: str = "stdout") -> None:
+    """Redirect a stream to the null device."""
     # A stream without a file (as under a test runner) raises a kind of OSError here.
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -54,7 +55,7 @@ class TerminalConsole(Console):
 
     def on_broken_pipe(self) -> None:
         """Discard the output; Rich would end the program."""
-        _discard()
+        discard()
 
 
 class ProgressOutput:

@@ -5,6 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "linalg/tridiagonal_eigenvectors.hpp"
 
 namespace uzushio::linalg {
 
@@ -132,6 +136,12 @@ void store_columns(Row&& row, double sign, const Columns<double>& columns, int r
 AxisTransform::AxisTransform(const Axis& axis)
     : n_(axis.cells()), scale_(0.5 / n_), work_(static_cast<std::size_t>(n_) * lanes),
       tile_(static_cast<std::size_t>(n_) * lanes) {
+    if (!axis.uniform) {
+        kind_ = Kind::matrix;
+        scale_ = 1;
+        set_matrices(axis);
+        return;
+    }
     if (!axis.used || axis.periodic())
         kind_ = Kind::fourier;
     else if (axis.ends[0] == axis.ends[1])
@@ -178,9 +188,65 @@ AxisTransform::AxisTransform(const Axis& axis)
     }
 }
 
+// With widths w and the integrated second difference K, which is symmetric, eigenvectors are those
+// of the symmetric matrix w^-1/2 K w^-1/2, times w^-1/2.
+void AxisTransform::set_matrices(const Axis& axis) {
+    const auto n = static_cast<std::size_t>(n_);
+    std::vector<double> diagonal(n), beside(n - 1), root(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        root[i] = std::sqrt(axis.widths[i]);
+        const int face = static_cast<int>(i);
+        diagonal[i] =
+            -(axis.reciprocal_distance(face) + axis.reciprocal_distance(face + 1)) / axis.widths[i];
+    }
+    for (std::size_t i = 0; i + 1 < n; ++i)
+        beside[i] = axis.reciprocal_distance(static_cast<int>(i) + 1) / (root[i] * root[i + 1]);
+    Eigenvectors found = eigenvectors_of(std::move(diagonal), std::move(beside));
+    if (axis.ends[0] == Condition::neumann && axis.ends[1] == Condition::neumann) {
+        const double length = std::accumulate(axis.widths.begin(), axis.widths.end(), 0.0);
+        found.values[0] = 0; // of a constant
+        for (std::size_t i = 0; i < n; ++i)
+            found.vectors[i] = root[i] / std::sqrt(length);
+    }
+    eigenvalues_ = std::move(found.values);
+    forward_matrix_.resize(n * n);
+    inverse_matrix_.resize(n * n);
+    for (std::size_t value = 0; value < n; ++value)
+        for (std::size_t i = 0; i < n; ++i) {
+            forward_matrix_[value * n + i] = found.vectors[value * n + i] * root[i];
+            inverse_matrix_[i * n + value] = found.vectors[value * n + i] / root[i];
+        }
+}
+
+void AxisTransform::multiply(const std::vector<double>& matrix, Target to) {
+    constexpr int parts = lanes / 4;
+    for (int row = 0; row < n_; row += 2) { // two rows for each load of a column's values
+        const bool pair = row + 1 < n_;
+        const double* one = matrix.data() + std::ptrdiff_t{row} * n_;
+        const double* other = pair ? one + n_ : one;
+        std::array<Four, parts> sum{}, other_sum{};
+        for (int n = 0; n < n_; ++n) {
+            const double* values = work(n);
+            for (int part = 0; part < parts; ++part) {
+                const Four four = load(values + 4 * part);
+                sum[static_cast<std::size_t>(part)] += one[n] * four;
+                other_sum[static_cast<std::size_t>(part)] += other[n] * four;
+            }
+        }
+        for (int part = 0; part < parts; ++part) {
+            store(sum[static_cast<std::size_t>(part)], to[row] + 4 * part);
+            if (pair)
+                store(other_sum[static_cast<std::size_t>(part)], to[row + 1] + 4 * part);
+        }
+    }
+}
+
 void AxisTransform::forward(const Columns<const double>& from, const Columns<double>& to) {
     const Target target = is_contiguous(to) ? Target{to.values, to.row_stride} : tile();
-    if (is_pairs()) {
+    if (kind_ == Kind::matrix) {
+        load_columns(from, n_, 1, [this](int n) { return work(n); });
+        multiply(forward_matrix_, target);
+    } else if (is_pairs()) {
         load_columns(from, n_, sign_of_odd_, [this](int n) { return work(position(n)); });
         fftw_execute(forward_.get());
         pairs_after_fft(target);
@@ -192,6 +258,15 @@ void AxisTransform::forward(const Columns<const double>& from, const Columns<dou
 }
 
 void AxisTransform::inverse(const Columns<double>& columns) {
+    if (kind_ == Kind::matrix) {
+        const Target target =
+            is_contiguous(columns) ? Target{columns.values, columns.row_stride} : tile();
+        load_columns(constant(columns), n_, 1, [this](int n) { return work(n); });
+        multiply(inverse_matrix_, target);
+        if (!is_contiguous(columns))
+            store_columns([&](int n) { return target[n]; }, 1, columns, n_);
+        return;
+    }
     const Source from = source(constant(columns));
     if (is_pairs()) {
         pairs_before_fft(from);

@@ -21,14 +21,18 @@ inline Columns<const double> constant(const Columns<double>& c) {
     return {c.values, c.row_stride, c.column_stride, c.count};
 }
 
-/// Discrete Fourier, cosine or sine transform along one uniform axis: real values at cell centres
-/// become real coefficients of the eigenvectors of the second difference. It transforms `lanes`
-/// columns at a time. Two of them are the real and the imaginary part of one complex FFT, so that
-/// every kind is about as fast as a complex FFT. A column's result does not depend on the others.
+/// Transform along one axis: real values at cell centres become real coefficients of the
+/// eigenvectors of the second difference. It transforms `lanes` columns at a time. A column's
+/// result does not depend on the others.
 ///
-/// Kinds by the conditions at the ends: periodic: Fourier; equal: cosine (Neumann) or sine
-/// (Dirichlet) of kind II; different: of kind IV. Source: J. Makhoul, IEEE Trans. Acoust. Speech
-/// Signal Process. 28 (1980), for the cosine of kind II by an FFT of the same length.
+/// On a uniform axis these are discrete Fourier, cosine or sine transforms. Two columns are the
+/// real and the imaginary part of one complex FFT, so that every kind is about as fast as a complex
+/// FFT. On a stretched axis, which must not be periodic, columns are multiplied by a matrix.
+///
+/// Kinds by the conditions at the ends of a uniform axis: periodic: Fourier; equal: cosine
+/// (Neumann) or sine (Dirichlet) of kind II; different: of kind IV. Source: J. Makhoul, IEEE Trans.
+/// Acoust. Speech Signal Process. 28 (1980), for the cosine of kind II by an FFT of the same
+/// length.
 class AxisTransform {
   public:
     static constexpr int lanes = 16;
@@ -48,7 +52,7 @@ class AxisTransform {
     void inverse(const Columns<double>& columns);
 
   private:
-    enum class Kind { fourier, second, fourth, fourth_of_odd };
+    enum class Kind { fourier, second, fourth, fourth_of_odd, matrix };
 
     /// Rows of `lanes` contiguous values.
     template <class T> struct Rows {
@@ -67,6 +71,9 @@ class AxisTransform {
     void pairs_after_fft(Target to);
     void pairs_before_fft(Source from);
     void fourth(Source from, double sign_from, Target to, double sign_to);
+    void set_matrices(const Axis& axis);
+    /// Set `to` to a matrix times the rows of `work_`.
+    void multiply(const std::vector<double>& matrix, Target to);
 
     [[nodiscard]] Target tile() { return {tile_.data(), lanes}; }
     [[nodiscard]] double* work(int row) { return work_.data() + std::ptrdiff_t{row} * lanes; }
@@ -84,6 +91,7 @@ class AxisTransform {
     std::vector<double> cos_before_, sin_before_; ///< before the FFT, of kind IV
     parallel::AlignedArray<double> work_;         ///< [n][lanes]
     parallel::AlignedArray<double> tile_; ///< [n][lanes], of columns that are not contiguous
+    std::vector<double> forward_matrix_, inverse_matrix_; ///< [row][column], of a stretched axis
     spectral::Plan forward_, inverse_;
 };
 

@@ -26,14 +26,33 @@ using Order = std::array<std::size_t, 3>;
 using Views = std::vector<View<double>>; ///< of this rank's parts
 using ConstViews = std::vector<View<const double>>;
 
+/// Cells along a stretched axis up to which a matrix transforms it fast. With twice as many the
+/// set-up, of the order of n³, takes longer than many solutions by conjugate gradients.
+constexpr int longest_matrix = 512;
+
 ConstViews constant(const Views& views) { return {views.begin(), views.end()}; }
 
+/// Return the axis of the tridiagonal systems: a periodic stretched one, or else the stretched one
+/// with the most cells, or else k. In two dimensions k, whose systems are trivial, is faster than a
+/// stretched axis for which a matrix is small, because transforms are of 16 columns at a time.
+std::size_t tridiagonal_axis(const std::array<Axis, 3>& axes) {
+    std::size_t best = 2;
+    const auto rank = [&](std::size_t a) {
+        const bool matrix = axes[a].uniform || (!axes[2].used && !axes[a].periodic() &&
+                                                axes[a].cells() <= longest_matrix);
+        return matrix ? std::pair(0, 0) : std::pair(axes[a].periodic() ? 2 : 1, axes[a].cells());
+    };
+    for (const std::size_t a : {1UL, 0UL})
+        if (rank(a) > rank(best))
+            best = a;
+    return best;
+}
+
 /// Return the axes in the order in which the solver uses them: two that it transforms, and that of
-/// the tridiagonal systems, which is the stretched one, or else k.
+/// the tridiagonal systems.
 Order order_of(const std::array<Axis, 3>& axes) {
-    if (!axes[0].uniform)
-        return {1, 2, 0};
-    return axes[1].uniform ? Order{0, 1, 2} : Order{0, 2, 1};
+    const std::size_t last = tridiagonal_axis(axes);
+    return {last == 0 ? 1UL : 0UL, last == 2 ? 1UL : 2UL, last};
 }
 
 Index<3> permute(const Index<3>& index, const Order& order) {
@@ -340,14 +359,20 @@ class FftSolver final : public LinearSolver {
     void add_mean(const View<const double>& f, std::int64_t k, double& sum, double& size) const {
         double plane = 0;
         double magnitude = 0;
-        const std::int64_t width = first_box_.extent(0);
+        const std::int64_t size_of_row = first_box_.extent(0);
+        const double* width = axes_[order_[0]].widths.data() + first_box_.lower[0];
         for (std::int64_t j = first_box_.lower[1]; j < first_box_.upper[1]; ++j) {
             const double* row = &f(first_box_.lower[0], j, k);
-#pragma omp simd reduction(+ : plane, magnitude)
-            for (std::int64_t i = 0; i < width; ++i) {
-                plane += row[i];
-                magnitude += std::abs(row[i]);
+            double row_sum = 0;
+            double row_magnitude = 0;
+#pragma omp simd reduction(+ : row_sum, row_magnitude)
+            for (std::int64_t i = 0; i < size_of_row; ++i) {
+                row_sum += width[i] * row[i];
+                row_magnitude += width[i] * std::abs(row[i]);
             }
+            const double across = axes_[order_[1]].widths[static_cast<std::size_t>(j)];
+            plane += across * row_sum;
+            magnitude += across * row_magnitude;
         }
         const double thickness = axes_[order_[2]].widths[static_cast<std::size_t>(k)];
         sum += plane * thickness;
@@ -378,13 +403,22 @@ class FftSolver final : public LinearSolver {
 
 std::string why_no_fft(const Equation& equation) {
     const auto axes = axes_of(equation);
-    const auto stretched =
-        std::count_if(axes.begin(), axes.end(), [](const Axis& axis) { return !axis.uniform; });
+    const auto stretched = std::count_if(axes.begin(), axes.end(), [](const Axis& axis) {
+        return !axis.uniform && axis.periodic();
+    });
     if (equation.b)
         return "its coefficient varies";
     if (stretched > 1)
-        return "cells are stretched along more than one axis";
+        return "cells are stretched along more than one periodic axis";
     return "";
+}
+
+bool is_fft_fast(const Equation& equation) {
+    const auto axes = axes_of(equation);
+    for (std::size_t a = 0; a < 3; ++a)
+        if (!axes[a].uniform && a != tridiagonal_axis(axes) && axes[a].cells() > longest_matrix)
+            return false;
+    return true;
 }
 
 std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,

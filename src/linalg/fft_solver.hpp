@@ -13,13 +13,16 @@
 namespace uzushio::linalg {
 
 /// Return why the FFT solver does not apply to an equation; empty if it does. It needs a constant
-/// coefficient, and uniform cells along two axes.
+/// coefficient, and at most one stretched periodic axis.
 [[nodiscard]] std::string why_no_fft(const Equation& equation);
 
-/// Return the direct solver: Fourier, cosine or sine transforms along two axes with uniform cells,
-/// and tridiagonal systems along the third, which may be stretched. The values of x have the same
-/// bits on any number of ranks. `traffic` and `sections` must outlive the solver. Throws
-/// `std::invalid_argument` if it does not apply (collective).
+/// Return whether it is faster than iterations: it transforms no long stretched axis by a matrix.
+[[nodiscard]] bool is_fft_fast(const Equation& equation);
+
+/// Return the direct solver: transforms along two axes (`AxisTransform`; with a matrix where cells
+/// are stretched), and tridiagonal systems along the third, which may be stretched. The values of x
+/// have the same bits on any number of ranks. `traffic` and `sections` must outlive the solver.
+/// Throws `std::invalid_argument` if it does not apply (collective).
 ///
 /// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
 /// and columns during the tridiagonal solve. On one rank each plane is transformed and eliminated

@@ -30,7 +30,7 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                           parallel::Traffic& traffic,
                                           parallel::SectionMonitor& sections) {
     if (name == "auto")
-        name = why_no_fft(equation).empty() ? "fft" : "cg";
+        name = why_no_fft(equation).empty() && is_fft_fast(equation) ? "fft" : "cg";
     if (name == "fft")
         return make_fft_solver(comm, equation, traffic, sections);
     if (name == "jacobi")

@@ -10,8 +10,9 @@ namespace uzushio::linalg {
 
 /// Return the names of the solvers.
 ///
-/// `fft`: direct; needs a constant coefficient and uniform cells along two axes. `multigrid`:
-/// V-cycles. `cg`, `pipelined_cg`, `bicgstab`: Krylov methods preconditioned by a V-cycle; with
+/// `fft`: direct; needs a constant coefficient and at most one stretched periodic axis.
+/// `multigrid`: V-cycles. `cg`, `pipelined_cg`, `bicgstab`: Krylov methods preconditioned by a
+/// V-cycle; with
 /// `/diagonal` behind the name by the diagonal. `jacobi`, `sor`: relaxation, for comparison.
 /// `auto`: the fastest that applies, `fft` or `cg`.
 [[nodiscard]] const std::vector<std::string_view>& solver_names();

@@ -28,7 +28,8 @@ COMM = MPI.COMM_SELF
 def earlier(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A folder of the earlier version, unpacked into the folder of the test."""
     with tarfile.open(Path(__file__).parent / f"earlier/{request.param}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 has none
+        archive.extractall(tmp_path)
     return tmp_path / str(request.param)
 
 

@@ -53,7 +53,12 @@ def test_a_closed_output_does_not_end_the_run(
 
 
 def test_a_full_disk_below_the_output_gets_one_sentence(start: Start, case: Path) -> None:
-    done = wait(start("sh", "-c", 'exec "$0" "$@" >/dev/full', *UZUSHIO, "check", case), 60)
+    done = wait(
+        start(
+            "sh", "-c", 'unset PYTHONUNBUFFERED; exec "$0" "$@" >/dev/full', *UZUSHIO, "check", case
+        ),
+        60,
+    )
     assert done.returncode == 1
     assert done.stderr == (
         "uzushio: error: the output cannot be written (No space left on device).\n"

@@ -19,6 +19,7 @@ from uzushio.cli.streams import inspect, plan, relay
 from uzushio.cli.tuning import tune, tuning_worker
 from uzushio.error_text import memory_sentence, system_sentence
 from uzushio.errors import MemoryShortageError, OutputError
+from uzushio.terminal import discard
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,10 +84,14 @@ def main() -> None:
     for command in (*app.registered_commands, *bench.registered_commands):
         command.help = command.help or _flowing(getattr(command.callback, "__doc__", None) or "")
     try:
-        app(prog_name="uzushio")
+        try:
+            app(prog_name="uzushio")
+        finally:
+            sys.stdout.flush()
     except MemoryError as error:
         fail(MemoryShortageError(memory_sentence(error)))
     except OSError as error:
         if error.filename is not None:
             fail(OutputError(system_sentence(error)))
+        discard()  # what is in the buffer, which Python writes at its end
         fail(OutputError(f"the output cannot be written ({error.strerror})."))

@@ -49,6 +49,15 @@ def poisson(
     variable: Annotated[
         bool, typer.Option("--variable", help="With a coefficient that varies tenfold.")
     ] = False,
+    stretching: Annotated[
+        float,
+        typer.Option(
+            "--stretching",
+            min=0.0,
+            max=8.0,
+            help="Of axes that are not periodic, finer at both ends (tanh); 0: equal cells.",
+        ),
+    ] = 0.0,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Relative residual at which iterations end.")
     ] = 1e-8,
@@ -70,7 +79,7 @@ def poisson(
     rank 0 alone on the same cells while the others wait. A second table has the iterations, bytes
     and memory for each cell, and the share of the time of each section.
     """
-    problem = _problem(cells, conditions, variable, tolerance, repeats)
+    problem = _problem(cells, conditions, variable, stretching, tolerance, repeats)
     names = [name.strip() for name in solvers.split(",")]
     start_job(ranks, affinity=affinity)
 
@@ -89,6 +98,7 @@ def poisson(
         if comm.rank == 0:
             shape = " x ".join(str(count) for count in problem.cells)
             of = ", variable coefficient" if variable else ""
+            of += f", stretching {stretching:g}" if stretching else ""
             job = f"{comm.size} rank{'s' if comm.size > 1 else ''}"
             title = f"Poisson, {shape} cells, {conditions}{of}, {job}, triad {triad / 1e9:.3g} GB/s"
             _print(comm.size, title, timings, triad)
@@ -102,7 +112,7 @@ def poisson(
 
 
 def _problem(
-    cells: str, conditions: str, variable: bool, tolerance: float, repeats: int
+    cells: str, conditions: str, variable: bool, stretching: float, tolerance: float, repeats: int
 ) -> Problem:
     from uzushio.linalg.benchmark import Problem
     from uzushio.linalg.poisson import ends_of
@@ -119,7 +129,7 @@ def _problem(
     all_counts = counts * len(ends) if len(counts) == 1 else counts
     if len(all_counts) != len(ends) or len(ends) not in (2, 3) or min(all_counts) < 1:
         raise typer.BadParameter("--cells and --conditions are those of two or three axes")
-    return Problem(all_counts, ends, variable, tolerance, repeats)
+    return Problem(all_counts, ends, variable, stretching, tolerance, repeats)
 
 
 def _print(ranks: int, title: str, timings: list[Timing], triad: float) -> None:

@@ -29,6 +29,7 @@ class Problem:
         cells: along x, y, z.
         conditions: of x, y, z.
         variable: whether the coefficient varies tenfold.
+        stretching: of the axes that are not periodic, finer at both ends (tanh); 0: cubes.
         tolerance: of the relative residual.
         repeats: number of solves of each solver; the fastest counts.
     """
@@ -36,21 +37,31 @@ class Problem:
     cells: list[int]
     conditions: Sequence[Ends]
     variable: bool
+    stretching: float
     tolerance: float
     repeats: int
 
     def solver(self, comm: MPI.Comm, name: str) -> PoissonSolver:
-        """Return a solver of the equation in a box whose cells are cubes."""
-        longest = max(self.cells)
+        """Return a solver of the equation in a box whose cells are cubes but for stretching."""
         return PoissonSolver(
             comm,
-            self.cells,
-            [count / longest for count in self.cells],
+            faces=self.faces(),
             conditions=self.conditions,
             b=_coefficient if self.variable else None,
             solver=name,
             tolerance=self.tolerance,
         )
+
+    def faces(self) -> list[Array]:
+        """Return the positions of the cell faces along x, y, z."""
+        result = []
+        for count, ends in zip(self.cells, self.conditions, strict=True):
+            place = np.linspace(0.0, 1.0, count + 1)
+            if self.stretching and "periodic" not in ends:
+                g = self.stretching
+                place = 0.5 * (1.0 + np.tanh(g * (2.0 * place - 1.0)) / np.tanh(g))
+            result.append(place * count / max(self.cells))
+        return result
 
 
 @dataclass(frozen=True)
@@ -149,7 +160,7 @@ def _time(comm: MPI.Comm, problem: Problem, name: str) -> _Solves:
     from mpi4py import MPI
 
     solver = problem.solver(comm, name)
-    f = _right_hand_side(solver.box, problem.cells)
+    f = _right_hand_side(solver.box, problem.faces())
     x = np.zeros(solver.box.count)
     fastest, whole = math.inf, 0.0
     solver.sections.reset()
@@ -189,12 +200,14 @@ def _coefficient(box: Box) -> list[Array]:
     return arrays
 
 
-def _right_hand_side(box: Box, cells: list[int]) -> Array:
+def _right_hand_side(box: Box, faces: list[Array]) -> Array:
     """Return values of long and short waves with zero mean over the whole box."""
     result = np.ones(())
-    for start, count, total in zip(box.start, box.count, reversed(cells), strict=True):
+    for start, count, positions in zip(box.start, box.count, reversed(faces), strict=True):
+        total = len(positions) - 1
+        widths = np.diff(positions)[start : start + count]
         centres = np.arange(start, start + count) + 0.5
         phase = np.pi * centres / total
         wave = np.cos(2 * phase) + 0.5 * np.cos((total // 3 * 2) * phase)
-        result = np.multiply.outer(result, wave)
+        result = np.multiply.outer(result, wave * (positions[-1] / total / widths))
     return result
