@@ -246,7 +246,13 @@ def sphere(scale: float) -> Iterator[Figure]:
 
 
 def shedding(scale: float) -> Iterator[Figure]:
-    """Yield mean drag and frequency of the vortices of a sphere, of which the box holds a half."""
+    """Yield mean drag and frequency of the vortices of a sphere, on two grids."""
+    for finer in (1.0, 1.25):
+        yield from shed(scale * finer)
+
+
+def shed(scale: float) -> Iterator[Figure]:
+    """Yield mean drag and frequency of the vortices; the box holds a half of the sphere."""
     case = sphere_case(
         scale,
         **{

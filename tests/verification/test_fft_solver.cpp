@@ -155,6 +155,14 @@ TEST(FftSolver, ConvergesWithSecondOrderToTheSolutionOfPoissonsEquation) {
     EXPECT_LT(fine, 0.03);
 }
 
+TEST(FftSolver, IsFastUnlessAMatrixIsLarge) {
+    EllipticCase c{{2, 514, 600}, {Ends{neumann, neumann}, {neumann, neumann}, {neumann, neumann}}};
+    c.stretched[2] = true;
+    EXPECT_TRUE(is_fft_fast(c.equation(ranks())));
+    c.stretched[1] = true;
+    EXPECT_FALSE(is_fft_fast(c.equation(ranks())));
+}
+
 TEST(FftSolver, RefusesWhatItCannotSolve) {
     EllipticCase c{{8, 8, 8}, {Ends{neumann, neumann}, {neumann, neumann}, {periodic, periodic}}};
     const std::vector<double> ones(c.size(), 1.0);

@@ -63,10 +63,10 @@ class PoissonSolver:
         b: Function of `box` that returns the coefficient on the faces of its cells: arrays
             (z, y, x) for the faces normal to x, y and z, each with one more value along its axis.
             None: 1.
-        solver: One of `solver_names`: ``fft``, direct, for constant b and at most one
-            periodic axis with stretched cells; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``, preconditioned by
-            multigrid, or, with ``/diagonal`` behind the name, by the diagonal; ``jacobi``; ``sor``;
-            ``auto``, the fastest that applies.
+        solver: One of `solver_names`: ``fft``, direct, for constant b and at most one periodic axis
+            with stretched cells; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``,
+            preconditioned by multigrid, or, with ``/diagonal`` behind the name, by the diagonal;
+            ``jacobi``; ``sor``; ``auto``, the fastest that applies.
         tolerance: Norm of f - A x, relative to that of f, at which an iteration ends.
         max_iterations: Number of iterations after which it ends.
         sections: Monitor to which the solver adds its sections; None: one of its own.
