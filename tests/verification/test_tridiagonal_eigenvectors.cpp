@@ -40,8 +40,9 @@ TEST(TridiagonalEigenvectors, DiagonaliseAnyMatrix) {
         const Eigenvectors found = eigenvectors_of(diagonal, beside);
         for (std::size_t one = 0; one < n; ++one) {
             const double* v = &found.vectors[one * n];
-            if (one > 0)
+            if (one > 0) {
                 EXPECT_LE(found.values[one], found.values[one - 1]);
+            }
             for (std::size_t other = 0; other <= one; ++other) {
                 double dot = 0;
                 for (std::size_t i = 0; i < n; ++i)
