@@ -1,5 +1,6 @@
 #include "linalg/grid_operator.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -23,16 +24,39 @@ int rank_of(MPI_Comm comm) {
 
 template <class T>
 GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
-                              parallel::SectionMonitor& sections)
+                              parallel::SectionMonitor& sections, int ghosts)
     : comm_(comm), rank_(rank_of(comm)), equation_(equation), axes_(axes_of(equation)),
-      singular_(is_singular(equation)), shape_(decomposition(), rank_, spec_),
-      halo_(comm, decomposition(), {spec_}, domain::Reach::faces, traffic), sections_(&sections) {
+      singular_(is_singular(equation)), spec_{.name = "x", .ghosts = ghosts},
+      shape_(decomposition(), rank_, spec_),
+      halo_(comm, decomposition(), {spec_},
+            ghosts > 1 ? domain::Reach::corners : domain::Reach::faces, traffic),
+      sections_(&sections) {
     for (std::size_t block = 0; block < shape_.blocks(); ++block)
         cells_ += static_cast<double>(shape_.owned(block).volume());
+    for (const Axis& axis : axes_)
+        colours_alternate_ = colours_alternate_ && !(axis.used && axis.periodic() &&
+                                                     axis.cells() % 2 != 0);
+    set_couplings();
+    const auto longest = static_cast<std::size_t>(axes_[0].cells() + 2 * ghosts);
+    for (std::size_t n = 0; n <= longest; ++n)
+        chosen_.push_back(static_cast<T>(n % 2 == 0 ? 1 : 0));
+    buffers_.change.resize(longest);
+    buffers_.inverse.resize(longest);
+    if (equation.b) {
+        set_coefficient(std::exchange(equation_.b, nullptr), traffic);
+        set_inverse();
+    }
+    find_isolated();
+}
+
+template <class T> void GridOperator<T>::set_couplings() {
     for (std::size_t a = 0; a < 3; ++a) {
         const Axis& axis = axes_[a];
         Couplings& c = couplings_[a];
-        for (int cell = 0; cell < axis.cells(); ++cell) {
+        for (int at = -ghosts(); at < axis.cells() + ghosts(); ++at) {
+            // Ghosts beyond a boundary are not computed: any value.
+            const int cell = axis.periodic() ? (at % axis.cells() + axis.cells()) % axis.cells()
+                                             : std::clamp(at, 0, axis.cells() - 1);
             const double width = axis.widths[static_cast<std::size_t>(cell)];
             const bool first = cell == 0 && !axis.periodic();
             const bool last = cell + 1 == axis.cells() && !axis.periodic();
@@ -40,16 +64,9 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
             c.upper_all.push_back(static_cast<T>(axis.reciprocal_distance(cell + 1) / width));
             c.lower.push_back(first ? T(0) : c.lower_all.back());
             c.upper.push_back(last ? T(0) : c.upper_all.back());
+            c.centre.push_back(c.lower_all.back() + c.upper_all.back());
         }
     }
-    for (int cell = 0; cell < axes_[0].cells(); ++cell)
-        centre_i_.push_back(couplings_[0].centre(cell));
-    for (int n = 0; n <= axes_[0].cells(); ++n)
-        chosen_.push_back(static_cast<T>(n % 2 == 0 ? 1 : 0));
-    change_.resize(chosen_.size());
-    if (equation.b)
-        set_coefficient(std::exchange(equation_.b, nullptr));
-    find_isolated();
 }
 
 template <class T> void GridOperator<T>::find_isolated() {
@@ -82,7 +99,8 @@ template <class T> void GridOperator<T>::clear_isolated(Field& x) const {
 }
 
 template <class T>
-void GridOperator<T>::set_coefficient(std::shared_ptr<const domain::Field<double>> b) {
+void GridOperator<T>::set_coefficient(std::shared_ptr<const domain::Field<double>> b,
+                                      parallel::Traffic& traffic) {
     const bool fits = b->spec().centring == domain::Centring::face && b->spec().components == 1 &&
                       b->blocks() == shape_.blocks();
     bool valid = true;
@@ -108,24 +126,67 @@ void GridOperator<T>::set_coefficient(std::shared_ptr<const domain::Field<double
         b_ = std::move(b);
     } else {
         domain::FieldSpec spec = b->spec();
-        spec.ghosts = 0;
+        spec.ghosts = ghosts();
         const auto copy = std::make_shared<Field>(decomposition(), rank_, spec);
         for_faces([&](std::size_t block, std::size_t a, const auto& view) {
             copy_cells(view, copy->view(block, a), b->owned(block, a));
         });
+        domain::HaloExchange<T>(comm_, decomposition(), {spec}, domain::Reach::corners, traffic)
+            .exchange(*copy);
         b_ = copy;
     }
 }
 
+template <class T> void GridOperator<T>::set_inverse() {
+    const auto inverse = std::make_shared<Field>(field());
+    for_rows([&](const auto& row) {
+        T* out = row_of(*inverse, row);
+        for (std::int64_t n = 0; n < row.size; ++n)
+            out[n] = row.inverse(n);
+    });
+    halo_.exchange(*inverse);
+    inverse_ = inverse;
+}
+
+template <class T> const T* GridOperator<T>::inverse_of_row(const ConstantRow<T>& row) const {
+    // Rows of a plane, or of all planes, have the same one where cells are equal.
+    RowBuffers& buffers = buffers_;
+    if (buffers.centre_jk != row.centre_jk) {
+        const std::vector<T>& centre = couplings_[0].centre;
+        for (std::size_t i = 0; i < centre.size(); ++i)
+            buffers.inverse[i] = inverse_of(centre[i] + row.centre_jk);
+        buffers.centre_jk = row.centre_jk;
+    }
+    return buffers.inverse.data() + row.begin + ghosts();
+}
+
+template <class T> domain::Box<3> GridOperator<T>::grown(std::size_t block, int layers) const {
+    domain::Box<3> box = shape_.owned(block).grown(decomposition().mesh().layers(layers));
+    for (std::size_t a = 0; a < 3; ++a)
+        if (!axes_[a].periodic()) {
+            box.lower[a] = std::max<std::int64_t>(box.lower[a], 0);
+            box.upper[a] = std::min<std::int64_t>(box.upper[a], axes_[a].cells());
+        }
+    return box;
+}
+
 template <class T>
-ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, std::int64_t j,
-                                             std::int64_t k) const {
-    const auto& cells = shape_.owned(block);
+std::int64_t GridOperator<T>::rows_of_tile(const domain::Box<3>& cells, std::size_t stages) const {
+    constexpr std::size_t cache = 768 * 1024; // of a second-level cache of 1 MiB
+    const std::size_t arrays = b_ ? 3 + b_->arrays() : 2;
+    const std::size_t row = static_cast<std::size_t>(cells.extent(0) + 2 * ghosts()) * sizeof(T);
+    const auto rows = static_cast<std::int64_t>(cache / (row * arrays * (stages + 2)));
+    return std::max<std::int64_t>(8, rows - (rows & 1));
+}
+
+template <class T>
+ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, const domain::Box<3>& cells,
+                                             std::int64_t j, std::int64_t k) const {
     const auto view = shape_.view(block);
-    const auto i = static_cast<std::size_t>(cells.lower[0]);
+    const auto i = static_cast<std::size_t>(cells.lower[0] + ghosts());
+    const auto jj = static_cast<std::size_t>(j + ghosts());
+    const auto kk = static_cast<std::size_t>(k + ghosts());
     const auto [x, y, z] = std::array{&couplings_[0], &couplings_[1], &couplings_[2]};
-    const auto jj = static_cast<std::size_t>(j);
-    const auto kk = static_cast<std::size_t>(k);
     return {.block = block,
             .begin = cells.lower[0],
             .j = j,
@@ -137,22 +198,22 @@ ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, std::int64_t j,
             .stride_k = axes_[2].used ? view.strides()[2] : 0,
             .lower = x->lower.data() + i,
             .upper = x->upper.data() + i,
-            .centre_i = centre_i_.data() + i,
+            .centre_i = x->centre.data() + i,
             .lower_j = y->lower[jj],
             .upper_j = y->upper[jj],
             .lower_k = z->lower[kk],
             .upper_k = z->upper[kk],
-            .centre_jk = y->centre(j) + z->centre(k) + s()};
+            .centre_jk = y->centre[jj] + z->centre[kk] + s()};
 }
 
 template <class T>
-VariableRow<T> GridOperator<T>::variable_row(std::size_t block, std::int64_t j,
-                                             std::int64_t k) const {
+VariableRow<T> GridOperator<T>::variable_row(std::size_t block, const domain::Box<3>& cells,
+                                             std::int64_t j, std::int64_t k) const {
     VariableRow<T> row;
-    static_cast<ConstantRow<T>&>(row) = constant_row(block, j, k);
-    const auto i = static_cast<std::size_t>(row.begin);
-    const auto jj = static_cast<std::size_t>(j);
-    const auto kk = static_cast<std::size_t>(k);
+    static_cast<ConstantRow<T>&>(row) = constant_row(block, cells, j, k);
+    const auto i = static_cast<std::size_t>(row.begin + ghosts());
+    const auto jj = static_cast<std::size_t>(j + ghosts());
+    const auto kk = static_cast<std::size_t>(k + ghosts());
     row.lower_all = couplings_[0].lower_all.data() + i;
     row.upper_all = couplings_[0].upper_all.data() + i;
     row.lower_all_j = couplings_[1].lower_all[jj];
@@ -200,49 +261,65 @@ template <class T> void GridOperator<T>::residual(Field& x, const Field& f, Fiel
     });
 }
 
+template <class T> double GridOperator<T>::apply_and_dot(Field& x, Field& y) {
+    exchange(x);
+    const auto pass = section("matrix-vector product", 2, true);
+    parallel::CompensatedSum sum;
+    for_rows([&](const auto& row) {
+        const T* __restrict in = row_of(x, row);
+        T* __restrict out = row_of(y, row);
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n)
+            out[n] = row.neighbours(in + n, n) - row.centre(n) * in[n];
+        add_integral(sum, row, [&](int n) {
+            return static_cast<double>(in[n]) * static_cast<double>(out[n]);
+        });
+    });
+    return parallel::sum_over_ranks(sum, comm_);
+}
+
+template <class T>
+template <class R>
+double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>& r) {
+    exchange(x);
+    const auto pass = section("residual", 2 + double{sizeof(R)} / sizeof(T), true);
+    parallel::CompensatedSum sum;
+    for_rows([&](const auto& row) {
+        const T* __restrict in = row_of(x, row);
+        const T* __restrict right = row_of(f, row);
+        T* __restrict value = buffers_.change.data();
+        R* __restrict out = first_of(r, row);
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n) {
+            value[n] = right[n] - row.neighbours(in + n, n) + row.centre(n) * in[n];
+            out[n] = static_cast<R>(value[n]);
+        }
+        add_integral(sum, row, [&](int n) {
+            return static_cast<double>(value[n]) * static_cast<double>(value[n]);
+        });
+    });
+    return std::sqrt(parallel::sum_over_ranks(sum, comm_));
+}
+
 // Cells of one colour have neighbours of the other one alone, so the order does not matter. Changes
 // of both are computed in vectors, and one is kept: that is faster than every second cell.
 template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
     exchange(x);
-    const auto pass = section("smoothing", 3, true);
-    for_rows([&](const auto& row) {
-        T* __restrict in = row_of(x, row);
-        const T* __restrict right = row_of(f, row);
-        const T* __restrict chosen = chosen_.data() + (row.begin + row.j + row.k + colour) % 2;
-        T* __restrict change = change_.data();
-#pragma omp simd
-        for (std::int64_t n = 0; n < row.size; ++n) {
-            const T value = (row.neighbours(in + n, n) - right[n]) * row.inverse(n);
-            change[n] = omega * chosen[n] * (value - in[n]);
-        }
-#pragma omp simd
-        for (std::int64_t n = 0; n < row.size; ++n)
-            in[n] += change[n];
-    });
-}
-
-template <class T> void GridOperator<T>::relax_zero(Field& x, const Field& f, T omega) const {
-    const auto pass = section("smoothing", 2, true);
-    for_rows([&](const auto& row) {
-        const T* __restrict right = row_of(f, row);
-        T* __restrict out = row_of(x, row);
-        const T* __restrict chosen = chosen_.data() + (row.begin + row.j + row.k) % 2;
-#pragma omp simd
-        for (std::int64_t n = 0; n < row.size; ++n)
-            out[n] = -omega * chosen[n] * right[n] * row.inverse(n);
-    });
+    const auto pass = section("smoothing", 3, true, true);
+    for_rows([&](const auto& row) { relax_row(row, x, f, colour, omega); });
 }
 
 template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field& y, T omega) {
     exchange(x);
-    const auto pass = section("smoothing", 3, true);
+    const auto pass = section("smoothing", 3, true, true);
     for_rows([&](const auto& row) {
         const T* __restrict in = row_of(x, row);
         const T* __restrict right = row_of(f, row);
+        const T* __restrict inverse = inverse_of_row(row);
         T* __restrict out = row_of(y, row);
 #pragma omp simd
         for (std::int64_t n = 0; n < row.size; ++n) {
-            const T value = (row.neighbours(in + n, n) - right[n]) * row.inverse(n);
+            const T value = (row.neighbours(in + n, n) - right[n]) * inverse[n];
             out[n] = in[n] + omega * (value - in[n]);
         }
     });
@@ -252,13 +329,7 @@ template <class T>
 template <class Value>
 parallel::CompensatedSum GridOperator<T>::integral(Value&& value) const {
     parallel::CompensatedSum total;
-    for_rows([&](const auto& row) {
-        const double* width = axes_[0].widths.data() + row.begin;
-        const double across = axes_[1].widths[static_cast<std::size_t>(row.j)] *
-                              axes_[2].widths[static_cast<std::size_t>(row.k)];
-        const auto of = value(row);
-        total.add(0, static_cast<int>(row.size), [&](int n) { return width[n] * across * of(n); });
-    });
+    for_rows([&](const auto& row) { add_integral(total, row, value(row)); });
     return total;
 }
 
@@ -318,5 +389,7 @@ template <class T> void GridOperator<T>::check_compatibility(const Field& f) con
 
 template class GridOperator<double>;
 template class GridOperator<float>;
+template double GridOperator<double>::residual_norm(Field&, const Field&, domain::Field<double>&);
+template double GridOperator<double>::residual_norm(Field&, const Field&, domain::Field<float>&);
 
 } // namespace uzushio::linalg

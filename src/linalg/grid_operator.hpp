@@ -2,8 +2,11 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,19 +21,22 @@
 
 namespace uzushio::linalg {
 
-/// Operator A x = div(b grad x) - s x of an equation, on cell-centred fields with one ghost layer
+/// Operator A x = div(b grad x) - s x of an equation, on cell-centred fields with ghost layers
 /// (those of `field`). Functions are collective. No value depends on the number of ranks.
+///
+/// With several ghost layers, cells near the edge of a block are computed by both blocks, so that
+/// several stages need one exchange (`for_stages`).
 ///
 /// T: double or float.
 template <class T> class GridOperator {
   public:
     using Field = domain::Field<T>;
 
-    /// `traffic` and `sections` must outlive the operator. Throws as `axes_of`, and
-    /// `std::invalid_argument` if b is not a face-centred field of the decomposition with one
-    /// component.
+    /// `traffic` and `sections` must outlive the operator. `ghosts`: layers of the fields. Throws
+    /// as `axes_of`, and `std::invalid_argument` if b is not a face-centred field of the
+    /// decomposition with one component.
     GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
-                 parallel::SectionMonitor& sections);
+                 parallel::SectionMonitor& sections, int ghosts = 1);
 
     [[nodiscard]] const domain::Decomposition& decomposition() const {
         return *equation_.decomposition;
@@ -39,14 +45,21 @@ template <class T> class GridOperator {
     [[nodiscard]] bool singular() const { return singular_; }
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int ghosts() const { return spec_.ghosts; }
+    /// Return whether a block may compute ghosts as their owner does: neighbours have different
+    /// colours, also across the ends of periodic axes.
+    [[nodiscard]] bool computes_ghosts() const { return spec_.ghosts > 1 && colours_alternate_; }
     /// Return a field of zeros.
     [[nodiscard]] Field field() const { return Field(decomposition(), rank_, spec_); }
 
     /// Return a section for a pass over this rank's cells in which each cell reads and writes
-    /// `values` values of type T; the values of b come in addition if `uses_b`.
+    /// `values` values of type T; the values of b come in addition if `uses_b`, and with
+    /// `uses_inverse` those of the reciprocals of the diagonal.
     [[nodiscard]] parallel::Section section(std::string_view name, double values,
-                                            bool uses_b = false) const {
-        const double all = values + (uses_b && b_ ? static_cast<double>(b_->arrays()) : 0.0);
+                                            bool uses_b = false, bool uses_inverse = false) const {
+        double all = values;
+        if (b_)
+            all += (uses_b ? static_cast<double>(b_->arrays()) : 0.0) + (uses_inverse ? 1.0 : 0.0);
         return {*sections_, name, {.bytes = all * cells_ * sizeof(T)}};
     }
 
@@ -56,14 +69,23 @@ template <class T> class GridOperator {
     }
     /// Set y = A x.
     void apply(Field& x, Field& y);
+    /// Set y = A x, and return the integral of x y.
+    [[nodiscard]] double apply_and_dot(Field& x, Field& y);
     /// Set r = f - A x.
     void residual(Field& x, const Field& f, Field& r);
+    /// Set r = f - A x, and return its norm. `R`: double or float; r may have other ghost layers.
+    template <class R>
+    [[nodiscard]] double residual_norm(Field& x, const Field& f, domain::Field<R>& r);
 
     /// Relax the cells in which i + j + k is even (colour 0) or odd (1): x moves by `omega` times
     /// the way to the solution of the cell's equation.
     void relax(Field& x, const Field& f, int colour, T omega);
-    /// Set x to `relax` of colour 0 from x = 0.
-    void relax_zero(Field& x, const Field& f, T omega) const;
+    /// Relax the cells of one colour in a row, without an exchange.
+    template <class Row>
+    void relax_row(const Row& row, Field& x, const Field& f, int colour, T omega) const;
+    /// Set a row of x to the relaxation of colour 0 from x = 0.
+    template <class Row>
+    void relax_zero_row(const Row& row, Field& x, const Field& f, T omega) const;
     /// Set y to a relaxation of all cells of x at once.
     void jacobi(Field& x, const Field& f, Field& y, T omega);
 
@@ -82,6 +104,16 @@ template <class T> class GridOperator {
     /// Set x to 0 in isolated cells: s is 0, and b is 0 on all faces of the cell.
     void clear_isolated(Field& x) const;
 
+    /// Add the integral of `term(n)` over a row of cells.
+    template <class Row, class Term>
+    void add_integral(parallel::CompensatedSum& sum, const Row& row, Term&& term) const {
+        const double* width = axes_[0].widths.data() + row.begin;
+        const double across = axes_[1].widths[static_cast<std::size_t>(row.j)] *
+                              axes_[2].widths[static_cast<std::size_t>(row.k)];
+        sum.add(0, static_cast<int>(row.size),
+                [&](int n) { return width[n] * across * term(n); });
+    }
+
     /// Call `visit` with the stencil of each row of this rank's cells: a `ConstantRow<T>` or a
     /// `VariableRow<T>`.
     template <class Visit> void for_rows(Visit&& visit) const {
@@ -89,12 +121,21 @@ template <class T> class GridOperator {
             const auto& cells = shape_.owned(block);
             for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
                 for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
-                    if (b_)
-                        visit(variable_row(block, j, k));
-                    else
-                        visit(constant_row(block, j, k));
+                    visit_row(block, cells, j, k, visit);
         }
     }
+
+    /// Call `visit(stage, row)` for each stage and each row of this rank's blocks, in one traversal
+    /// in which a row is visited by all stages while it is in cache. Stage n is visited in the
+    /// cells of a block and `layers[n]` of its ghost layers; layers must not increase. A stage may
+    /// read rows beside its own as the stage before left them, and change its own row. Rows of a
+    /// stage are in ascending order; those of a pair, 2 n and 2 n + 1 along j and k, are in the
+    /// order of j, then k.
+    template <class Visit> void for_stages(std::span<const int> layers, Visit&& visit) const {
+        for (std::size_t block = 0; block < shape_.blocks(); ++block)
+            for_stages(block, layers, visit);
+    }
+
     /// Return the first cell of a row in a field's values.
     template <class Row> static T* row_of(Field& x, const Row& row) {
         return x.view(row.block).data() + row.at;
@@ -103,22 +144,53 @@ template <class T> class GridOperator {
         return x.view(row.block).data() + row.at;
     }
 
+    /// Return the first cell of a row in a field on the same blocks with any ghost layers.
+    template <class Values, class Row> static auto* first_of(Values& field, const Row& row) {
+        const auto view = field.view(row.block);
+        return view.data() + view.offset({row.begin, row.j, row.k});
+    }
+
   private:
-    /// Coefficients of fluxes along one axis, over the cell's width.
+    /// Coefficients of fluxes along one axis, over the cell's width. Value `cell + ghosts` is that
+    /// of a cell or, along a periodic axis, of a ghost.
     struct Couplings {
         std::vector<T> lower, upper;         ///< to the neighbouring cells; 0 at a boundary
         std::vector<T> lower_all, upper_all; ///< to these, or to the value at a boundary
-        [[nodiscard]] T centre(std::int64_t cell) const {
-            const auto c = static_cast<std::size_t>(cell);
-            return lower_all[c] + upper_all[c];
-        }
+        std::vector<T> centre;               ///< sum of the latter
     };
-    static domain::FieldSpec spec_of() { return {.name = "x", .ghosts = 1}; }
-    void set_coefficient(std::shared_ptr<const domain::Field<double>> b);
-    [[nodiscard]] ConstantRow<T> constant_row(std::size_t block, std::int64_t j,
-                                              std::int64_t k) const;
-    [[nodiscard]] VariableRow<T> variable_row(std::size_t block, std::int64_t j,
-                                              std::int64_t k) const;
+    void set_couplings();
+    void set_coefficient(std::shared_ptr<const domain::Field<double>> b,
+                         parallel::Traffic& traffic);
+    void set_inverse();
+    /// Return the row of the cells of a box at j and k.
+    [[nodiscard]] ConstantRow<T> constant_row(std::size_t block, const domain::Box<3>& cells,
+                                              std::int64_t j, std::int64_t k) const;
+    [[nodiscard]] VariableRow<T> variable_row(std::size_t block, const domain::Box<3>& cells,
+                                              std::int64_t j, std::int64_t k) const;
+    template <class Visit>
+    void visit_row(std::size_t block, const domain::Box<3>& cells, std::int64_t j, std::int64_t k,
+                   Visit& visit) const {
+        if (b_)
+            visit(variable_row(block, cells, j, k));
+        else
+            visit(constant_row(block, cells, j, k));
+    }
+    template <class Visit>
+    void for_stages(std::size_t block, std::span<const int> layers, Visit& visit) const;
+    /// Return the cells of a block and `layers` of its ghost layers, without those beyond
+    /// boundaries.
+    [[nodiscard]] domain::Box<3> grown(std::size_t block, int layers) const;
+    /// Return the rows of a tile whose planes, as many as stages need at a time, stay in cache.
+    [[nodiscard]] std::int64_t rows_of_tile(const domain::Box<3>& cells, std::size_t stages) const;
+    /// Return the reciprocals of the diagonal in a row.
+    const T* inverse_of_row(const ConstantRow<T>& row) const;
+    const T* inverse_of_row(const VariableRow<T>& row) const {
+        return inverse_->view(row.block).data() + row.at;
+    }
+    /// Return ones in the cells of one colour in a row, zeros in the others.
+    [[nodiscard]] const T* chosen_in(const ConstantRow<T>& row, int colour) const {
+        return chosen_.data() + ((row.begin + row.j + row.k + colour) & 1);
+    }
     [[nodiscard]] T s() const { return static_cast<T>(equation_.s); }
     /// Count the isolated cells and the volume of the others.
     void find_isolated();
@@ -130,19 +202,88 @@ template <class T> class GridOperator {
     Equation equation_;
     std::array<Axis, 3> axes_;
     bool singular_;
-    domain::FieldSpec spec_ = spec_of();
+    domain::FieldSpec spec_;
+    bool colours_alternate_ = true;
     Field shape_; ///< boxes and strides of the fields; its values are not used
     std::array<Couplings, 3> couplings_;
-    std::vector<T> centre_i_;
     std::vector<T> chosen_;          ///< 1, 0, 1, 0 …: cells of one colour in a row
-    std::vector<T> change_;          ///< of a row, by a relaxation
     std::shared_ptr<const Field> b_; ///< face-centred; null: 1
+    std::shared_ptr<const Field> inverse_; ///< with b: reciprocals of the diagonal
+    /// Work arrays of a row.
+    struct RowBuffers {
+        std::vector<T> change;  ///< by a relaxation
+        std::vector<T> inverse; ///< reciprocals of the diagonal for `centre_jk`
+        T centre_jk = -1;
+    };
+    mutable RowBuffers buffers_;
     domain::HaloExchange<T> halo_;
     parallel::SectionMonitor* sections_;
     double cells_ = 0;    ///< of this rank
     double isolated_ = 0; ///< cells of all ranks
     double volume_ = 0;   ///< of all other cells
 };
+
+template <class T>
+template <class Visit>
+void GridOperator<T>::for_stages(std::size_t block, std::span<const int> layers,
+                                 Visit& visit) const {
+    const auto stages = static_cast<std::int64_t>(layers.size());
+    std::vector<domain::Box<3>> boxes;
+    for (const int count : layers)
+        boxes.push_back(grown(block, count));
+    const domain::Box<3>& all = boxes.front();
+    const std::int64_t rows = rows_of_tile(all, layers.size());
+    // Stage n is n planes behind and, in a tile, 2 n rows: cuts of tiles stay between pairs.
+    const std::int64_t first = all.lower[1] - (all.lower[1] & 1);
+    for (std::int64_t tile = first; tile < all.upper[1]; tile += rows) {
+        const bool last = tile + rows >= all.upper[1];
+        for (std::int64_t step = all.lower[2]; step < all.upper[2] + stages - 1; ++step)
+            for (std::int64_t stage = 0; stage < stages; ++stage) {
+                const domain::Box<3>& box = boxes[static_cast<std::size_t>(stage)];
+                const std::int64_t k = step - stage;
+                if (k < box.lower[2] || k >= box.upper[2])
+                    continue;
+                const std::int64_t begin =
+                    tile == first ? box.lower[1] : std::max(box.lower[1], tile - 2 * stage);
+                const std::int64_t end =
+                    last ? box.upper[1] : std::min(box.upper[1], tile + rows - 2 * stage);
+                const auto visit_stage = [&](const auto& row) { visit(stage, row); };
+                for (std::int64_t j = begin; j < end; ++j)
+                    visit_row(block, box, j, k, visit_stage);
+            }
+    }
+}
+
+template <class T>
+template <class Row>
+void GridOperator<T>::relax_row(const Row& row, Field& x, const Field& f, int colour,
+                                T omega) const {
+    T* __restrict in = row_of(x, row);
+    const T* __restrict right = row_of(f, row);
+    const T* __restrict chosen = chosen_in(row, colour);
+    const T* __restrict inverse = inverse_of_row(row);
+    T* __restrict change = buffers_.change.data();
+#pragma omp simd
+    for (std::int64_t n = 0; n < row.size; ++n) {
+        const T value = (row.neighbours(in + n, n) - right[n]) * inverse[n];
+        change[n] = omega * chosen[n] * (value - in[n]);
+    }
+#pragma omp simd
+    for (std::int64_t n = 0; n < row.size; ++n)
+        in[n] += change[n];
+}
+
+template <class T>
+template <class Row>
+void GridOperator<T>::relax_zero_row(const Row& row, Field& x, const Field& f, T omega) const {
+    const T* __restrict right = row_of(f, row);
+    const T* __restrict chosen = chosen_in(row, 0);
+    const T* __restrict inverse = inverse_of_row(row);
+    T* __restrict out = row_of(x, row);
+#pragma omp simd
+    for (std::int64_t n = 0; n < row.size; ++n)
+        out[n] = -omega * chosen[n] * right[n] * inverse[n];
+}
 
 extern template class GridOperator<double>;
 extern template class GridOperator<float>;

@@ -14,31 +14,21 @@ class GridTransfer {
   public:
     using Field = domain::Field<float>;
 
-    GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined);
+    /// `ghosts`: layers of the fields.
+    GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts);
 
-    /// Set `coarse` to the mean of f - A x over the cells that are joined, by their volumes.
-    void restrict_residual(GridOperator<float>& a, Field& x, const Field& f, Field& coarse) const;
+    /// Add a row's part of the mean of f - A x, or of f, over the cells that are joined, by their
+    /// volumes. The first row of those that are joined sets `coarse`.
+    template <class Row>
+    void restrict_residual(const Row& row, const Field& x, const Field& f, Field& coarse) const;
+    template <class Row> void restrict_row(const Row& row, const Field& f, Field& coarse) const;
 
-    /// Add to x the linear interpolation of `coarse`, whose ghosts must be valid. Beyond a
-    /// Dirichlet boundary it is odd, beyond a Neumann boundary even.
-    void add_prolongation(const GridOperator<float>& a, const Field& coarse, Field& x) const;
+    /// Add to a row of x, or set it to, the trilinear interpolation of `coarse`, whose ghosts must
+    /// be valid, also at edges and corners. Beyond a Dirichlet boundary it is odd, beyond a Neumann
+    /// boundary even.
+    template <class Row> void add_prolongation(const Row& row, const Field& coarse, Field& x) const;
+    template <class Row> void set_prolongation(const Row& row, const Field& coarse, Field& x) const;
 
-  private:
-    /// For each cell along one axis.
-    struct Weights {
-        bool joined = false;
-        std::vector<float> own;       ///< added to 1 for the coarse cell that contains it
-        std::vector<float> neighbour; ///< of the coarse cell on its side
-        std::vector<float> share;     ///< its width over that of the coarse cell
-
-        [[nodiscard]] std::int64_t coarse(std::int64_t cell) const {
-            return joined ? cell / 2 : cell;
-        }
-        /// Return the distance from the coarse cell to its neighbour on the cell's side.
-        [[nodiscard]] std::int64_t side(std::int64_t cell) const {
-            return !joined ? 0 : cell % 2 == 0 ? -1 : 1;
-        }
-    };
     /// Return the number of coarse cells over that of cells.
     [[nodiscard]] double coarse_share() const {
         double share = 1;
@@ -46,10 +36,37 @@ class GridTransfer {
             share *= axis.joined ? 0.5 : 1;
         return share;
     }
-    static Weights weights_of(const Axis& axis, bool joined);
+
+  private:
+    /// For each cell and ghost along one axis.
+    struct Weights {
+        bool joined = false;
+        std::vector<float> own;       ///< weight of the coarse cell that contains it
+        std::vector<float> neighbour; ///< of the coarse cell on its side
+        std::vector<float> share;     ///< its width over that of the coarse cell
+
+        [[nodiscard]] std::int64_t coarse(std::int64_t cell) const {
+            return joined ? cell >> 1 : cell; // ghosts have negative indices
+        }
+        /// Return the distance from the coarse cell to its neighbour on the cell's side.
+        [[nodiscard]] std::int64_t side(std::int64_t cell) const {
+            return !joined ? 0 : (cell & 1) == 0 ? -1 : 1;
+        }
+    };
+    /// Return the place of a cell's or a ghost's values in `Weights`.
+    [[nodiscard]] std::size_t index(std::int64_t cell) const {
+        return static_cast<std::size_t>(cell + ghosts_);
+    }
+    template <class Row> void add_to_coarse(const Row& row, Field& coarse) const;
+    /// Set the work array to the interpolation of a row of coarse cells along j and k.
+    template <class Row> const float* interpolate_across(const Row& row, const Field& coarse) const;
+    template <bool Add, class Row>
+    void prolong(const Row& row, const Field& coarse, Field& x) const;
+    static Weights weights_of(const Axis& axis, bool joined, int ghosts);
 
     std::array<Weights, 3> weights_;
-    mutable std::vector<float> buffer_; ///< residual of one row
+    int ghosts_;
+    mutable std::vector<float> buffer_; ///< of one row
 };
 
 } // namespace uzushio::linalg

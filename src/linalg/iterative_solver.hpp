@@ -13,12 +13,18 @@ struct IterationLimits {
     int max_iterations = 500;
 };
 
-/// Approximate inverse of an operator.
+/// Approximate inverse of an operator, in single precision, on the blocks of the equation.
 class Preconditioner {
   public:
+    using Field = domain::Field<float>;
     virtual ~Preconditioner() = default;
-    /// Set z to an approximate solution of A z = r (collective).
-    virtual void apply(const domain::Field<double>& r, domain::Field<double>& z) = 0;
+    /// Return the field r whose cells the caller sets.
+    [[nodiscard]] virtual Field& input() = 0;
+    /// Set `output` to an approximate solution z of A z = r (collective). May change `input`.
+    virtual void apply() = 0;
+    /// Do the same at the begin of an iteration, when all wavelengths are in r (collective).
+    virtual void apply_first() { apply(); }
+    [[nodiscard]] virtual const Field& output() const = 0;
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 

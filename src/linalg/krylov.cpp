@@ -29,7 +29,16 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
   protected:
     using Field = domain::Field<double>;
     Field& field(std::size_t i) { return fields_[i]; }
-    void precondition(const Field& r, Field& z) { preconditioner_->apply(r, z); }
+    [[nodiscard]] Preconditioner& preconditioner() { return *preconditioner_; }
+    void precondition(const Field& r, Field& z) {
+        {
+            const auto pass = a().section("vector updates", 1.5);
+            copy_cells(r, preconditioner_->input());
+        }
+        preconditioner_->apply();
+        const auto pass = a().section("vector updates", 1.5);
+        copy_cells(preconditioner_->output(), z);
+    }
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
 
     /// Call `change(n, pointers)` for each row, with pointers to the first cell in each field.
@@ -73,35 +82,81 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
     std::vector<Field> fields_;
 };
 
-class Cg final : public Krylov<4> {
+class Cg final : public Krylov<3> {
     using Krylov::Krylov;
     [[nodiscard]] std::string name() const override { return "cg"; }
 
     void iterate(const Field& f, Field& x) override {
         Field& r = field(0);
-        Field& z = field(1);
-        Field& p = field(2);
-        Field& q = field(3);
-        a().residual(x, f, r);
-        if (done(std::sqrt(a().dot(r, r))))
+        Field& p = field(1);
+        Field& q = field(2);
+        if (done(a().residual_norm(x, f, r)))
             return;
-        precondition(r, z);
-        copy_cells(z, p);
-        double rz = a().dot(r, z);
+        copy_cells(r, preconditioner().input());
+        preconditioner().apply_first();
+        copy_cells(preconditioner().output(), p);
+        double rz = a().dot(r, p);
         while (true) {
-            a().apply(p, q);
-            const double alpha = rz / a().dot(p, q);
-            add(alpha, p, x);
-            add(-alpha, q, r);
-            if (done(std::sqrt(a().dot(r, r))))
+            const double alpha = rz / a().apply_and_dot(p, q);
+            if (done(move_along(alpha, p, q, x, r)))
                 return;
-            precondition(r, z);
+            preconditioner().apply();
             // z (r - r before) = -alpha z q, so the residual before needs no field.
-            const double zq = a().dot(z, q);
+            const auto [zq, next] = products(q, r);
             const double beta = -alpha * zq / rz;
-            rz = a().dot(r, z);
-            scale_and_add(z, beta, p);
+            rz = next;
+            turn(beta, p);
         }
+    }
+
+    /// x += alpha p, r -= alpha q: set the preconditioner's input to r, and return its norm.
+    double move_along(double alpha, const Field& p, const Field& q, Field& x, Field& r) {
+        const auto pass = a().section("vector updates", 6.5);
+        auto& single = preconditioner().input();
+        parallel::CompensatedSum sum;
+        a().for_rows([&](const auto& row) {
+            const double* __restrict pp = GridOperator<double>::row_of(p, row);
+            const double* __restrict qq = GridOperator<double>::row_of(q, row);
+            double* __restrict xx = GridOperator<double>::row_of(x, row);
+            double* __restrict rr = GridOperator<double>::row_of(r, row);
+            float* __restrict in = GridOperator<double>::first_of(single, row);
+#pragma omp simd
+            for (std::int64_t i = 0; i < row.size; ++i) {
+                xx[i] += alpha * pp[i];
+                rr[i] -= alpha * qq[i];
+                in[i] = static_cast<float>(rr[i]);
+            }
+            a().add_integral(sum, row, [&](int i) { return rr[i] * rr[i]; });
+        });
+        return std::sqrt(parallel::sum_over_ranks(sum, comm()));
+    }
+    /// Return the integrals of z q and z r, where z is the preconditioner's output.
+    [[nodiscard]] std::array<double, 2> products(const Field& q, const Field& r) {
+        const auto pass = a().section("reductions", 2.5);
+        const auto& output = preconditioner().output();
+        std::array<parallel::CompensatedSum, 2> sums;
+        a().for_rows([&](const auto& row) {
+            const float* z = GridOperator<double>::first_of(output, row);
+            const double* qq = GridOperator<double>::row_of(q, row);
+            const double* rr = GridOperator<double>::row_of(r, row);
+            a().add_integral(sums[0], row, [&](int i) { return double{z[i]} * qq[i]; });
+            a().add_integral(sums[1], row, [&](int i) { return double{z[i]} * rr[i]; });
+        });
+        std::array<double, 2> values{};
+        parallel::sum_over_ranks(sums.data(), values.data(), 2, comm());
+        return values;
+    }
+    /// p = z + beta p
+    void turn(double beta, Field& p) {
+        const auto pass = a().section("vector updates", 2.5);
+        const auto& output = preconditioner().output();
+        a().for_rows([&](const auto& row) {
+            const float* __restrict z = GridOperator<double>::first_of(output, row);
+            double* __restrict pp = GridOperator<double>::row_of(p, row);
+#pragma omp simd
+            for (std::int64_t i = 0; i < row.size; ++i)
+                pp[i] = double{z[i]} + beta * pp[i];
+        });
     }
 };
 

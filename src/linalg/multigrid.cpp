@@ -42,26 +42,35 @@ class Move {
     parallel::SectionMonitor& sections_;
 };
 
-/// A field on blocks other than those of a level, and the way to the level and back.
+/// Right-hand side and solution on blocks other than those of a level, and the way to the level
+/// and back.
 struct Elsewhere {
-    Elsewhere(MPI_Comm comm, const Equation& equation, const Decomposition& level,
+    Elsewhere(MPI_Comm comm, const Equation& equation, const Decomposition& level, int ghosts,
               parallel::Traffic& traffic, parallel::SectionMonitor& sections)
-        : a(comm, equation, traffic, sections), field(a.field()),
+        : a(comm, equation, traffic, sections, ghosts), f(a.field()), x(a.field()),
           there(comm, a.decomposition(), level, traffic, sections),
           back(comm, level, a.decomposition(), traffic, sections) {}
     GridOperator<float> a;
-    Field field;
+    Field f, x;
     Move there, back;
 };
 
 struct Level {
-    Level(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+    Level(MPI_Comm comm, const Equation& equation, int ghosts, parallel::Traffic& traffic,
           parallel::SectionMonitor& sections)
-        : a(comm, equation, traffic, sections), f(a.field()), x(a.field()) {}
+        : a(comm, equation, traffic, sections, ghosts), f(a.field()), x(a.field()) {}
     GridOperator<float> a;
     Field f, x;
     std::optional<GridTransfer> transfer;    ///< to the next coarser level, if there is one
     std::optional<Elsewhere> before_coarser; ///< coarse blocks here, if the next level's differ
+};
+
+/// Step of a cycle on a level, in which a row reads rows beside it.
+struct Stage {
+    enum class Kind { relax_zero, relax, restrict, add_coarse, set_coarse };
+    Kind kind;
+    int colour = 0;
+    int layers = 0; ///< of ghosts, in which it is computed too
 };
 
 bool same(const std::vector<Block>& one, const std::vector<Block>& other) {
@@ -114,51 +123,49 @@ class Multigrid final : public Preconditioner {
   public:
     Multigrid(MPI_Comm comm, const Equation& equation, const CycleOptions& options,
               parallel::Traffic& traffic, parallel::SectionMonitor& sections)
-        : options_(options) {
+        : options_(options), ghosts_(ghosts_of(options)) {
         const auto axes = axes_of(equation);
         const auto& present = equation.decomposition->blocks();
         const auto blocks = blocks_for(present, axes);
         Equation finest = equation;
         if (!same(blocks, present)) {
             finest = moved(comm, equation, axes, blocks, traffic);
-            input_.emplace(comm, without_coefficient(equation), *finest.decomposition, traffic,
+            input_.emplace(comm, without_coefficient(equation), *finest.decomposition, 1, traffic,
                            sections);
         }
         add_levels(comm, finest, axes, traffic, sections);
     }
 
-    void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
-        Level& finest = *levels_[0];
-        if (input_) {
-            convert(r, input_->field);
-            input_->there.run(input_->field, finest.f);
-        } else {
-            convert(r, finest.f);
-        }
+    [[nodiscard]] Field& input() override { return input_ ? input_->f : levels_[0]->f; }
+    [[nodiscard]] const Field& output() const override {
+        return input_ ? input_->x : levels_[0]->x;
+    }
+    void apply() override {
+        if (input_)
+            input_->there.run(input_->f, levels_[0]->f);
         cycle(0);
-        if (input_) {
-            input_->back.run(finest.x, input_->field);
-            convert(input_->field, z);
-        } else {
-            convert(finest.x, z);
-        }
+        if (input_)
+            input_->back.run(levels_[0]->x, input_->x);
+    }
+    void apply_first() override {
+        if (input_)
+            input_->there.run(input_->f, levels_[0]->f);
+        nested_cycles();
+        if (input_)
+            input_->back.run(levels_[0]->x, input_->x);
     }
 
     [[nodiscard]] std::size_t bytes() const override {
-        std::size_t bytes = input_ ? bytes_of(input_->field) : 0;
+        std::size_t bytes = input_ ? 2 * bytes_of(input_->f) : 0;
         for (const auto& level : levels_)
-            bytes += bytes_of(level->f) + bytes_of(level->x) +
-                     (level->before_coarser ? bytes_of(level->before_coarser->field) : 0);
+            bytes += 2 * bytes_of(level->f) +
+                     (level->before_coarser ? 2 * bytes_of(level->before_coarser->f) : 0);
         return bytes;
     }
 
   private:
-    /// Copy cells between double and single precision: three values of the latter, read and
-    /// written.
-    template <class From, class To>
-    void convert(const domain::Field<From>& from, domain::Field<To>& to) const {
-        const auto pass = (input_ ? input_->a : levels_[0]->a).section("vector updates", 3);
-        copy_cells(from, to);
+    static int ghosts_of(const CycleOptions& options) {
+        return options.fused ? 2 * (options.sweeps_before + options.sweeps_after) - 1 : 1;
     }
     static Equation without_coefficient(Equation equation) {
         equation.b = nullptr;
@@ -179,12 +186,13 @@ class Multigrid final : public Preconditioner {
     void add_levels(MPI_Comm comm, Equation equation, std::array<Axis, 3> axes,
                     parallel::Traffic& traffic, parallel::SectionMonitor& sections) {
         while (true) {
-            levels_.push_back(std::make_unique<Level>(comm, equation, traffic, sections));
+            levels_.push_back(
+                std::make_unique<Level>(comm, equation, ghosts_, traffic, sections));
             Level& level = *levels_.back();
             const Coarsened joined = coarsened_axes(axes);
             if (std::none_of(joined.begin(), joined.end(), [](bool a) { return a; }))
                 return;
-            level.transfer.emplace(axes, joined);
+            level.transfer.emplace(axes, joined, ghosts_);
             const auto below = coarse_blocks(equation.decomposition->blocks(), joined);
             auto coarse_axes = axes;
             for (std::size_t a = 0; a < 3; ++a)
@@ -198,7 +206,7 @@ class Multigrid final : public Preconditioner {
             if (!same(blocks, below)) {
                 Equation next = moved(comm, coarse, coarse_axes, blocks, traffic);
                 level.before_coarser.emplace(comm, without_coefficient(coarse), *next.decomposition,
-                                             traffic, sections);
+                                             ghosts_, traffic, sections);
                 coarse = std::move(next);
             }
             equation = std::move(coarse);
@@ -206,44 +214,155 @@ class Multigrid final : public Preconditioner {
         }
     }
 
-    void cycle(std::size_t number) {
+    /// Return the fields into which a level restricts, and from which it interpolates.
+    [[nodiscard]] Field& coarse_f(std::size_t number) {
         Level& level = *levels_[number];
-        GridOperator<float>& a = level.a;
-        Field& f = level.f;
-        Field& x = level.x;
-        const auto omega = static_cast<float>(options_.omega);
-        const bool coarsest = number + 1 == levels_.size();
-        const int before = coarsest ? 16 : options_.sweeps_before;
-        a.relax_zero(x, f, omega);
-        a.relax(x, f, 1, omega);
-        for (int sweep = 1; sweep < before; ++sweep) {
-            a.relax(x, f, 0, omega);
-            a.relax(x, f, 1, omega);
-        }
-        if (coarsest)
-            return;
+        return level.before_coarser ? level.before_coarser->f : levels_[number + 1]->f;
+    }
+    [[nodiscard]] Field& coarse_x(std::size_t number) {
+        Level& level = *levels_[number];
+        return level.before_coarser ? level.before_coarser->x : levels_[number + 1]->x;
+    }
+    /// Move the right-hand side to the blocks of the next coarser level.
+    void send_coarse_f(std::size_t number) {
+        if (auto& here = levels_[number]->before_coarser)
+            here->there.run(here->f, levels_[number + 1]->f);
+    }
+    /// Move the next coarser level's solution to the blocks of a level, and fill its ghosts.
+    void fetch_coarse_x(std::size_t number) {
         Level& next = *levels_[number + 1];
-        if (level.before_coarser) {
-            Elsewhere& here = *level.before_coarser;
-            level.transfer->restrict_residual(a, x, f, here.field);
-            here.there.run(here.field, next.f);
-            cycle(number + 1);
-            here.back.run(next.x, here.field);
-            here.a.exchange(here.field);
-            level.transfer->add_prolongation(a, here.field, x);
+        if (auto& here = levels_[number]->before_coarser) {
+            here->back.run(next.x, here->x);
+            here->a.exchange(here->x);
         } else {
-            level.transfer->restrict_residual(a, x, f, next.f);
-            cycle(number + 1);
             next.a.exchange(next.x);
-            level.transfer->add_prolongation(a, next.x, x);
-        }
-        for (int sweep = 0; sweep < options_.sweeps_after; ++sweep) {
-            a.relax(x, f, 1, omega);
-            a.relax(x, f, 0, omega);
         }
     }
 
+    /// Set x of a level to an approximate solution. `nested`: begin with the interpolation of the
+    /// next coarser level's x, else with 0.
+    void cycle(std::size_t number, bool nested = false) {
+        Level& level = *levels_[number];
+        if (number + 1 == levels_.size())
+            return solve_coarsest();
+        const bool at_once = options_.fused && level.a.computes_ghosts();
+        if (at_once)
+            level.a.exchange(level.f);
+        if (nested)
+            fetch_coarse_x(number);
+        run(number, stages_before(nested), at_once);
+        send_coarse_f(number);
+        cycle(number + 1);
+        fetch_coarse_x(number);
+        if (at_once && nested)
+            level.a.exchange(level.x);
+        run(number, stages_after(), at_once);
+    }
+
+    /// Full multigrid: solve each level, from the coarsest to the finest.
+    void nested_cycles() {
+        const std::size_t last = levels_.size() - 1;
+        for (std::size_t number = 0; number < last; ++number) {
+            const Level& level = *levels_[number];
+            const auto pass = level.a.section("transfer", 1 + level.transfer->coarse_share());
+            level.a.for_rows([&](const auto& row) {
+                level.transfer->restrict_row(row, level.f, coarse_f(number));
+            });
+            send_coarse_f(number);
+        }
+        cycle(last);
+        for (std::size_t number = last; number-- > 0;)
+            cycle(number, true);
+    }
+
+    void solve_coarsest() {
+        std::vector<Stage> stages{{Stage::Kind::relax_zero}, {Stage::Kind::relax, 1}};
+        for (int sweep = 1; sweep < 16; ++sweep) {
+            stages.push_back({Stage::Kind::relax, 0});
+            stages.push_back({Stage::Kind::relax, 1});
+        }
+        run(levels_.size() - 1, stages, false);
+    }
+
+    [[nodiscard]] std::vector<Stage> stages_before(bool nested) const {
+        std::vector<Stage> stages;
+        int layers = ghosts_;
+        if (nested)
+            stages.push_back({Stage::Kind::set_coarse, 0, layers--});
+        for (int half = 0; half < 2 * options_.sweeps_before; ++half) {
+            const bool zero = half == 0 && !nested;
+            stages.push_back({zero ? Stage::Kind::relax_zero : Stage::Kind::relax, half % 2,
+                              layers--});
+        }
+        stages.push_back({Stage::Kind::restrict});
+        return stages;
+    }
+    [[nodiscard]] std::vector<Stage> stages_after() const {
+        int layers = 2 * options_.sweeps_after;
+        std::vector<Stage> stages{{Stage::Kind::add_coarse, 0, layers}};
+        for (int half = 0; half < 2 * options_.sweeps_after; ++half)
+            stages.push_back(
+                {Stage::Kind::relax, (half + (options_.symmetric ? 1 : 0)) % 2, --layers});
+        return stages;
+    }
+
+    /// Run stages of a level: at once, with ghosts that are valid, or one after the other with
+    /// an exchange before each.
+    void run(std::size_t number, const std::vector<Stage>& stages, bool at_once) {
+        Level& level = *levels_[number];
+        if (at_once) {
+            std::vector<int> layers;
+            for (const Stage& stage : stages)
+                layers.push_back(stage.layers);
+            const auto pass = section(level, stages);
+            level.a.for_stages(layers, [&](std::int64_t stage, const auto& row) {
+                visit(stages[static_cast<std::size_t>(stage)], number, row);
+            });
+            return;
+        }
+        for (const Stage& stage : stages) {
+            level.a.exchange(level.x);
+            const auto pass = section(level, {stage});
+            level.a.for_rows([&](const auto& row) { visit(stage, number, row); });
+        }
+    }
+    template <class Row> void visit(const Stage& stage, std::size_t number, const Row& row) {
+        Level& level = *levels_[number];
+        const auto omega = static_cast<float>(options_.omega);
+        switch (stage.kind) {
+        case Stage::Kind::relax_zero:
+            return level.a.relax_zero_row(row, level.x, level.f, omega);
+        case Stage::Kind::relax:
+            return level.a.relax_row(row, level.x, level.f, stage.colour, omega);
+        case Stage::Kind::restrict:
+            return level.transfer->restrict_residual(row, level.x, level.f, coarse_f(number));
+        case Stage::Kind::add_coarse:
+            return level.transfer->add_prolongation(row, coarse_x(number), level.x);
+        case Stage::Kind::set_coarse:
+            return level.transfer->set_prolongation(row, coarse_x(number), level.x);
+        }
+    }
+    /// Return the section of stages in one pass: each array is read and written once.
+    [[nodiscard]] parallel::Section section(const Level& level, const std::vector<Stage>& stages) {
+        const Stage::Kind first = stages.front().kind;
+        const double share = level.transfer ? level.transfer->coarse_share() : 0;
+        bool reads_f = false, relaxes = false, writes_x = false, uses_b = false;
+        double values = 0;
+        for (const auto& [kind, colour, layers] : stages) {
+            const bool relax = kind == Stage::Kind::relax_zero || kind == Stage::Kind::relax;
+            relaxes |= relax;
+            reads_f |= relax || kind == Stage::Kind::restrict;
+            writes_x |= kind != Stage::Kind::restrict;
+            uses_b |= kind == Stage::Kind::relax || kind == Stage::Kind::restrict;
+            values += relax ? 0 : share;
+        }
+        const bool sets_x = first == Stage::Kind::relax_zero || first == Stage::Kind::set_coarse;
+        values += (sets_x ? 0 : 1) + (reads_f ? 1 : 0) + (writes_x ? 1 : 0);
+        return level.a.section(relaxes ? "smoothing" : "transfer", values, uses_b, relaxes);
+    }
+
     CycleOptions options_;
+    int ghosts_; ///< layers of the levels' fields
     std::optional<Elsewhere> input_; ///< the caller's blocks, if the finest level's differ
     std::vector<std::unique_ptr<Level>> levels_;
 };

@@ -12,39 +12,41 @@ namespace uzushio::linalg {
 
 namespace {
 
-using domain::Index;
-
 class Correction final : public IterativeSolver {
   public:
     Correction(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
                parallel::Traffic& traffic, parallel::SectionMonitor& sections,
                std::unique_ptr<Preconditioner> preconditioner)
         : IterativeSolver(comm, equation, limits, traffic, sections),
-          preconditioner_(std::move(preconditioner)), r_(a().field()), z_(a().field()) {}
+          preconditioner_(std::move(preconditioner)), bytes_of_x_(bytes_of(a().field())) {}
     [[nodiscard]] std::size_t bytes() const override {
-        return preconditioner_->bytes() + 4 * bytes_of(r_);
+        return preconditioner_->bytes() + 2 * bytes_of_x_;
     }
 
   private:
     [[nodiscard]] std::string name() const override { return "multigrid"; }
     void iterate(const Field& f, Field& x) override {
+        bool first = true;
         while (true) {
-            a().residual(x, f, r_);
-            if (done(std::sqrt(a().dot(r_, r_))))
+            if (done(a().residual_norm(x, f, preconditioner_->input())))
                 return;
-            preconditioner_->apply(r_, z_);
-            const auto pass = a().section("vector updates", 3);
+            if (std::exchange(first, false))
+                preconditioner_->apply_first();
+            else
+                preconditioner_->apply();
+            const auto& correction = preconditioner_->output();
+            const auto pass = a().section("vector updates", 2.5);
             a().for_rows([&](const auto& row) {
-                const double* __restrict z = GridOperator<double>::row_of(std::as_const(z_), row);
+                const float* __restrict z = GridOperator<double>::first_of(correction, row);
                 double* __restrict out = GridOperator<double>::row_of(x, row);
 #pragma omp simd
                 for (std::int64_t n = 0; n < row.size; ++n)
-                    out[n] += z[n];
+                    out[n] += static_cast<double>(z[n]);
             });
         }
     }
     std::unique_ptr<Preconditioner> preconditioner_;
-    Field r_, z_;
+    std::size_t bytes_of_x_;
 };
 
 /// Jacobi's method or red-black over-relaxation.
@@ -72,8 +74,7 @@ class Relaxation final : public IterativeSolver {
     [[nodiscard]] std::string name() const override { return red_black_ ? "sor" : "jacobi"; }
     void iterate(const Field& f, Field& x) override {
         while (true) {
-            a().residual(x, f, other_);
-            if (done(std::sqrt(a().dot(other_, other_))))
+            if (done(a().residual_norm(x, f, other_)))
                 return;
             if (red_black_) {
                 a().relax(x, f, 0, omega_);
@@ -93,40 +94,32 @@ class Diagonal final : public Preconditioner {
   public:
     Diagonal(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
              parallel::SectionMonitor& sections)
-        : Diagonal(GridOperator<double>(comm, equation, traffic, sections), sections) {}
-    void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
-        const parallel::Section section(sections_, "smoothing",
-                                        {.bytes = 3.0 * static_cast<double>(bytes_of(factor_))});
-        for (std::size_t b = 0; b < r.blocks(); ++b) {
-            const auto in = r.view(b);
-            const auto out = z.view(b);
-            const auto factor = factor_.view(b);
-            const auto& cells = r.owned(b);
-            for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-                for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-                    const Index<3> first{cells.lower[0], j, k};
-                    const double* __restrict from = &in(first);
-                    const double* __restrict by = &factor(first);
-                    double* __restrict to = &out(first);
-#pragma omp simd
-                    for (std::int64_t n = 0; n < cells.extent(0); ++n)
-                        to[n] = by[n] * from[n];
-                }
-        }
-    }
-    [[nodiscard]] std::size_t bytes() const override { return bytes_of(factor_); }
-
-  private:
-    Diagonal(const GridOperator<double>& a, parallel::SectionMonitor& sections)
-        : factor_(a.field()), sections_(sections) {
-        a.for_rows([&](const auto& row) {
-            double* factor = GridOperator<double>::row_of(factor_, row);
+        : a_(comm, equation, traffic, sections), factor_(a_.field()), r_(a_.field()),
+          z_(a_.field()) {
+        a_.for_rows([&](const auto& row) {
+            float* factor = GridOperator<float>::row_of(factor_, row);
             for (std::int64_t n = 0; n < row.size; ++n)
                 factor[n] = -row.inverse(n);
         });
     }
-    domain::Field<double> factor_; ///< reciprocals of the diagonal
-    parallel::SectionMonitor& sections_;
+    [[nodiscard]] Field& input() override { return r_; }
+    [[nodiscard]] const Field& output() const override { return z_; }
+    void apply() override {
+        const auto pass = a_.section("smoothing", 3);
+        a_.for_rows([&](const auto& row) {
+            const float* __restrict from = GridOperator<float>::row_of(std::as_const(r_), row);
+            const float* __restrict by = GridOperator<float>::row_of(std::as_const(factor_), row);
+            float* __restrict to = GridOperator<float>::row_of(z_, row);
+#pragma omp simd
+            for (std::int64_t n = 0; n < row.size; ++n)
+                to[n] = by[n] * from[n];
+        });
+    }
+    [[nodiscard]] std::size_t bytes() const override { return 3 * bytes_of(factor_); }
+
+  private:
+    GridOperator<float> a_;
+    Field factor_, r_, z_; ///< reciprocals of the diagonal
 };
 
 } // namespace
