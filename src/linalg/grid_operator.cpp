@@ -31,11 +31,13 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
       halo_(comm, decomposition(), {spec_},
             ghosts > 1 ? domain::Reach::corners : domain::Reach::faces, traffic),
       sections_(&sections) {
-    for (std::size_t block = 0; block < shape_.blocks(); ++block)
+    for (std::size_t block = 0; block < shape_.blocks(); ++block) {
         cells_ += static_cast<double>(shape_.owned(block).volume());
+        views_.push_back(shape_.view(block));
+    }
     for (const Axis& axis : axes_)
-        colours_alternate_ = colours_alternate_ && !(axis.used && axis.periodic() &&
-                                                     axis.cells() % 2 != 0);
+        colours_alternate_ =
+            colours_alternate_ && !(axis.used && axis.periodic() && axis.cells() % 2 != 0);
     set_couplings();
     const auto longest = static_cast<std::size_t>(axes_[0].cells() + 2 * ghosts);
     for (std::size_t n = 0; n <= longest; ++n)
@@ -138,6 +140,11 @@ void GridOperator<T>::set_coefficient(std::shared_ptr<const domain::Field<double
 }
 
 template <class T> void GridOperator<T>::set_inverse() {
+    for (std::size_t block = 0; block < b_->blocks(); ++block) {
+        auto& views = b_of_block_.emplace_back();
+        for (std::size_t a = 0; a < b_->arrays(); ++a)
+            views[a] = b_->view(block, a);
+    }
     const auto inverse = std::make_shared<Field>(field());
     for_rows([&](const auto& row) {
         T* out = row_of(*inverse, row);
@@ -146,6 +153,8 @@ template <class T> void GridOperator<T>::set_inverse() {
     });
     halo_.exchange(*inverse);
     inverse_ = inverse;
+    for (std::size_t block = 0; block < inverse_->blocks(); ++block)
+        inverse_of_block_.push_back(inverse_->view(block).data());
 }
 
 template <class T> const T* GridOperator<T>::inverse_of_row(const ConstantRow<T>& row) const {
@@ -182,7 +191,7 @@ std::int64_t GridOperator<T>::rows_of_tile(const domain::Box<3>& cells, std::siz
 template <class T>
 ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, const domain::Box<3>& cells,
                                              std::int64_t j, std::int64_t k) const {
-    const auto view = shape_.view(block);
+    const domain::View<T>& view = views_[block];
     const auto i = static_cast<std::size_t>(cells.lower[0] + ghosts());
     const auto jj = static_cast<std::size_t>(j + ghosts());
     const auto kk = static_cast<std::size_t>(k + ghosts());
@@ -221,17 +230,17 @@ VariableRow<T> GridOperator<T>::variable_row(std::size_t block, const domain::Bo
     row.lower_all_k = couplings_[2].lower_all[kk];
     row.upper_all_k = couplings_[2].upper_all[kk];
     row.s = s();
-    const domain::Field<T>& b = *b_;
-    row.b_i = &b.view(block, 0)(row.begin, j, k);
+    const auto& b = b_of_block_[block];
+    row.b_i = &b[0](row.begin, j, k);
     // Along an axis that the mesh does not have, any finite values: the couplings are 0.
     row.b_j = row.b_j_upper = row.b_k = row.b_k_upper = row.b_i;
     if (axes_[1].used) {
-        row.b_j = &b.view(block, 1)(row.begin, j, k);
-        row.b_j_upper = &b.view(block, 1)(row.begin, j + 1, k);
+        row.b_j = &b[1](row.begin, j, k);
+        row.b_j_upper = row.b_j + b[1].strides()[1];
     }
     if (axes_[2].used) {
-        row.b_k = &b.view(block, 2)(row.begin, j, k);
-        row.b_k_upper = &b.view(block, 2)(row.begin, j, k + 1);
+        row.b_k = &b[2](row.begin, j, k);
+        row.b_k_upper = row.b_k + b[2].strides()[2];
     }
     return row;
 }
@@ -239,7 +248,8 @@ VariableRow<T> GridOperator<T>::variable_row(std::size_t block, const domain::Bo
 template <class T> void GridOperator<T>::apply(Field& x, Field& y) {
     exchange(x);
     const auto pass = section("matrix-vector product", 2, true);
-    for_rows([&](const auto& row) {
+    for_rows([&](const auto& of) {
+        const auto row = of; // a copy stays in registers
         const T* __restrict in = row_of(x, row);
         T* __restrict out = row_of(y, row);
 #pragma omp simd
@@ -261,23 +271,6 @@ template <class T> void GridOperator<T>::residual(Field& x, const Field& f, Fiel
     });
 }
 
-template <class T> double GridOperator<T>::apply_and_dot(Field& x, Field& y) {
-    exchange(x);
-    const auto pass = section("matrix-vector product", 2, true);
-    parallel::CompensatedSum sum;
-    for_rows([&](const auto& row) {
-        const T* __restrict in = row_of(x, row);
-        T* __restrict out = row_of(y, row);
-#pragma omp simd
-        for (std::int64_t n = 0; n < row.size; ++n)
-            out[n] = row.neighbours(in + n, n) - row.centre(n) * in[n];
-        add_integral(sum, row, [&](int n) {
-            return static_cast<double>(in[n]) * static_cast<double>(out[n]);
-        });
-    });
-    return parallel::sum_over_ranks(sum, comm_);
-}
-
 template <class T>
 template <class R>
 double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>& r) {
@@ -285,18 +278,7 @@ double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>
     const auto pass = section("residual", 2 + double{sizeof(R)} / sizeof(T), true);
     parallel::CompensatedSum sum;
     for_rows([&](const auto& row) {
-        const T* __restrict in = row_of(x, row);
-        const T* __restrict right = row_of(f, row);
-        T* __restrict value = buffers_.change.data();
-        R* __restrict out = first_of(r, row);
-#pragma omp simd
-        for (std::int64_t n = 0; n < row.size; ++n) {
-            value[n] = right[n] - row.neighbours(in + n, n) + row.centre(n) * in[n];
-            out[n] = static_cast<R>(value[n]);
-        }
-        add_integral(sum, row, [&](int n) {
-            return static_cast<double>(value[n]) * static_cast<double>(value[n]);
-        });
+        residual_row(row, row_of(x, row), row_of(f, row), first_of(r, row), sum);
     });
     return std::sqrt(parallel::sum_over_ranks(sum, comm_));
 }
@@ -306,7 +288,8 @@ double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>
 template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
     exchange(x);
     const auto pass = section("smoothing", 3, true, true);
-    for_rows([&](const auto& row) { relax_row(row, x, f, colour, omega); });
+    for_rows(
+        [&](const auto& row) { relax_row(row, row_of(x, row), row_of(f, row), colour, omega); });
 }
 
 template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field& y, T omega) {

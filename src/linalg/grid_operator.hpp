@@ -69,8 +69,6 @@ template <class T> class GridOperator {
     }
     /// Set y = A x.
     void apply(Field& x, Field& y);
-    /// Set y = A x, and return the integral of x y.
-    [[nodiscard]] double apply_and_dot(Field& x, Field& y);
     /// Set r = f - A x.
     void residual(Field& x, const Field& f, Field& r);
     /// Set r = f - A x, and return its norm. `R`: double or float; r may have other ghost layers.
@@ -80,12 +78,20 @@ template <class T> class GridOperator {
     /// Relax the cells in which i + j + k is even (colour 0) or odd (1): x moves by `omega` times
     /// the way to the solution of the cell's equation.
     void relax(Field& x, const Field& f, int colour, T omega);
-    /// Relax the cells of one colour in a row, without an exchange.
+    /// Set a row of r to f - A x and add the integral of its square, without an exchange.
+    template <class Row, class R>
+    void residual_row(const Row& row, const T* x, const T* f, R* r,
+                      parallel::CompensatedSum& sum) const;
+    /// Set a row of y to A x and add the integral of x y, without an exchange.
     template <class Row>
-    void relax_row(const Row& row, Field& x, const Field& f, int colour, T omega) const;
+    void apply_row(const Row& row, const T* x, T* y, parallel::CompensatedSum& sum) const;
+
+    /// Relax the cells of one colour in a row, without an exchange. `x`, `f`: the first cells of
+    /// the row.
+    template <class Row>
+    void relax_row(const Row& row, T* x, const T* f, int colour, T omega) const;
     /// Set a row of x to the relaxation of colour 0 from x = 0.
-    template <class Row>
-    void relax_zero_row(const Row& row, Field& x, const Field& f, T omega) const;
+    template <class Row> void relax_zero_row(const Row& row, T* x, const T* f, T omega) const;
     /// Set y to a relaxation of all cells of x at once.
     void jacobi(Field& x, const Field& f, Field& y, T omega);
 
@@ -110,8 +116,7 @@ template <class T> class GridOperator {
         const double* width = axes_[0].widths.data() + row.begin;
         const double across = axes_[1].widths[static_cast<std::size_t>(row.j)] *
                               axes_[2].widths[static_cast<std::size_t>(row.k)];
-        sum.add(0, static_cast<int>(row.size),
-                [&](int n) { return width[n] * across * term(n); });
+        sum.add(0, static_cast<int>(row.size), [&](int n) { return width[n] * across * term(n); });
     }
 
     /// Call `visit` with the stencil of each row of this rank's cells: a `ConstantRow<T>` or a
@@ -185,7 +190,7 @@ template <class T> class GridOperator {
     /// Return the reciprocals of the diagonal in a row.
     const T* inverse_of_row(const ConstantRow<T>& row) const;
     const T* inverse_of_row(const VariableRow<T>& row) const {
-        return inverse_->view(row.block).data() + row.at;
+        return inverse_of_block_[row.block] + row.at;
     }
     /// Return ones in the cells of one colour in a row, zeros in the others.
     [[nodiscard]] const T* chosen_in(const ConstantRow<T>& row, int colour) const {
@@ -206,9 +211,12 @@ template <class T> class GridOperator {
     bool colours_alternate_ = true;
     Field shape_; ///< boxes and strides of the fields; its values are not used
     std::array<Couplings, 3> couplings_;
-    std::vector<T> chosen_;          ///< 1, 0, 1, 0 …: cells of one colour in a row
-    std::shared_ptr<const Field> b_; ///< face-centred; null: 1
+    std::vector<T> chosen_;              ///< 1, 0, 1, 0 …: cells of one colour in a row
+    std::vector<domain::View<T>> views_; ///< of the blocks of `shape_`
+    std::shared_ptr<const Field> b_;     ///< face-centred; null: 1
+    std::vector<std::array<domain::View<const T>, 3>> b_of_block_; ///< along each axis
     std::shared_ptr<const Field> inverse_; ///< with b: reciprocals of the diagonal
+    std::vector<const T*> inverse_of_block_;
     /// Work arrays of a row.
     struct RowBuffers {
         std::vector<T> change;  ///< by a relaxation
@@ -256,10 +264,9 @@ void GridOperator<T>::for_stages(std::size_t block, std::span<const int> layers,
 
 template <class T>
 template <class Row>
-void GridOperator<T>::relax_row(const Row& row, Field& x, const Field& f, int colour,
-                                T omega) const {
-    T* __restrict in = row_of(x, row);
-    const T* __restrict right = row_of(f, row);
+void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __restrict right,
+                                int colour, T omega) const {
+    const Row row = of; // a copy stays in registers
     const T* __restrict chosen = chosen_in(row, colour);
     const T* __restrict inverse = inverse_of_row(row);
     T* __restrict change = buffers_.change.data();
@@ -274,12 +281,39 @@ void GridOperator<T>::relax_row(const Row& row, Field& x, const Field& f, int co
 }
 
 template <class T>
+template <class Row, class R>
+void GridOperator<T>::residual_row(const Row& of, const T* __restrict x, const T* __restrict f,
+                                   R* __restrict r, parallel::CompensatedSum& sum) const {
+    const Row row = of;
+    T* __restrict value = buffers_.change.data();
+#pragma omp simd
+    for (std::int64_t n = 0; n < row.size; ++n) {
+        value[n] = f[n] - row.neighbours(x + n, n) + row.centre(n) * x[n];
+        r[n] = static_cast<R>(value[n]);
+    }
+    add_integral(sum, row, [&](int n) {
+        return static_cast<double>(value[n]) * static_cast<double>(value[n]);
+    });
+}
+
+template <class T>
 template <class Row>
-void GridOperator<T>::relax_zero_row(const Row& row, Field& x, const Field& f, T omega) const {
-    const T* __restrict right = row_of(f, row);
+void GridOperator<T>::apply_row(const Row& of, const T* __restrict x, T* __restrict y,
+                                parallel::CompensatedSum& sum) const {
+    const Row row = of;
+#pragma omp simd
+    for (std::int64_t n = 0; n < row.size; ++n)
+        y[n] = row.neighbours(x + n, n) - row.centre(n) * x[n];
+    add_integral(sum, row,
+                 [&](int n) { return static_cast<double>(x[n]) * static_cast<double>(y[n]); });
+}
+
+template <class T>
+template <class Row>
+void GridOperator<T>::relax_zero_row(const Row& row, T* __restrict out, const T* __restrict right,
+                                     T omega) const {
     const T* __restrict chosen = chosen_in(row, 0);
     const T* __restrict inverse = inverse_of_row(row);
-    T* __restrict out = row_of(x, row);
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n)
         out[n] = -omega * chosen[n] * right[n] * inverse[n];

@@ -21,7 +21,8 @@ GridTransfer::Weights GridTransfer::weights_of(const Axis& axis, bool joined, in
     };
     for (std::int64_t at = -ghosts; at < n + ghosts; ++at) {
         // Ghosts beyond a boundary are not computed: any value.
-        const std::int64_t i = axis.periodic() ? ((at % n) + n) % n : std::clamp<std::int64_t>(at, 0, n - 1);
+        const std::int64_t i =
+            axis.periodic() ? ((at % n) + n) % n : std::clamp<std::int64_t>(at, 0, n - 1);
         const std::int64_t c = weights.coarse(i);
         const double half = 0.5 * width(coarse, c);
         // Distance of the centres of the cell and of the coarse cell.
@@ -43,11 +44,10 @@ GridTransfer::Weights GridTransfer::weights_of(const Axis& axis, bool joined, in
     return weights;
 }
 
-template <class Row> void GridTransfer::add_to_coarse(const Row& row, Field& coarse) const {
+template <class Row> void GridTransfer::add_to_coarse(const Row& row, const View& coarse) const {
     const auto& [wi, wj, wk] = weights_;
     const float* __restrict residual = buffer_.data();
-    const auto view = coarse.view(row.block);
-    float* __restrict out = &view(wi.coarse(row.begin), wj.coarse(row.j), wk.coarse(row.k));
+    float* __restrict out = &coarse(wi.coarse(row.begin), wj.coarse(row.j), wk.coarse(row.k));
     // The first row that a coarse row consists of sets it.
     const bool first = (!wj.joined || row.j % 2 == 0) && (!wk.joined || row.k % 2 == 0);
     const std::int64_t coarse_size = wi.joined ? (row.size + 1) / 2 : row.size;
@@ -68,11 +68,10 @@ template <class Row> void GridTransfer::add_to_coarse(const Row& row, Field& coa
 }
 
 template <class Row>
-void GridTransfer::restrict_residual(const Row& row, const Field& x, const Field& f,
-                                     Field& coarse) const {
+void GridTransfer::restrict_residual(const Row& of, const float* __restrict in,
+                                     const float* __restrict right, const View& coarse) const {
+    const Row row = of; // a copy stays in registers
     const auto& [wi, wj, wk] = weights_;
-    const float* __restrict in = GridOperator<float>::row_of(x, row);
-    const float* __restrict right = GridOperator<float>::row_of(f, row);
     float* __restrict residual = buffer_.data();
     const float share = wj.share[index(row.j)] * wk.share[index(row.k)];
     const float* __restrict along = wi.share.data() + index(row.begin);
@@ -84,9 +83,9 @@ void GridTransfer::restrict_residual(const Row& row, const Field& x, const Field
 }
 
 template <class Row>
-void GridTransfer::restrict_row(const Row& row, const Field& f, Field& coarse) const {
+void GridTransfer::restrict_row(const Row& row, const float* __restrict right,
+                                const View& coarse) const {
     const auto& [wi, wj, wk] = weights_;
-    const float* __restrict right = GridOperator<float>::row_of(f, row);
     float* __restrict shares = buffer_.data();
     const float share = wj.share[index(row.j)] * wk.share[index(row.k)];
     const float* __restrict along = wi.share.data() + index(row.begin);
@@ -97,16 +96,15 @@ void GridTransfer::restrict_row(const Row& row, const Field& f, Field& coarse) c
 }
 
 template <class Row>
-const float* GridTransfer::interpolate_across(const Row& row, const Field& coarse) const {
+const float* GridTransfer::interpolate_across(const Row& row, const View& coarse) const {
     const auto& [wi, wj, wk] = weights_;
-    const auto view = coarse.view(row.block);
     // The cells beside those of the row are needed along i.
     const std::int64_t beside = wi.joined ? 1 : 0;
     const std::int64_t begin = wi.coarse(row.begin) - beside;
     const std::int64_t size = wi.coarse(row.begin + row.size - 1) + beside + 1 - begin;
-    const float* __restrict c = &view(begin, wj.coarse(row.j), wk.coarse(row.k));
-    const float* __restrict side = c + wj.side(row.j) * view.strides()[1];
-    const std::int64_t above = wk.side(row.k) * view.strides()[2];
+    const float* __restrict c = &coarse(begin, wj.coarse(row.j), wk.coarse(row.k));
+    const float* __restrict side = c + wj.side(row.j) * coarse.strides()[1];
+    const std::int64_t above = wk.side(row.k) * coarse.strides()[2];
     const float own_j = wj.own[index(row.j)];
     const float own_k = wk.own[index(row.k)];
     const float next_j = wj.neighbour[index(row.j)];
@@ -141,10 +139,9 @@ void prolong_pairs(std::int64_t size, const float* __restrict own, const float* 
 } // namespace
 
 template <bool Add, class Row>
-void GridTransfer::prolong(const Row& row, const Field& coarse, Field& x) const {
+void GridTransfer::prolong(const Row& row, const View& coarse, float* out) const {
     const Weights& wi = weights_[0];
     const float* c = interpolate_across(row, coarse);
-    float* out = GridOperator<float>::row_of(x, row);
     if (!wi.joined) {
 #pragma omp simd
         for (std::int64_t n = 0; n < row.size; ++n)
@@ -162,24 +159,26 @@ void GridTransfer::prolong(const Row& row, const Field& coarse, Field& x) const 
 }
 
 template <class Row>
-void GridTransfer::add_prolongation(const Row& row, const Field& coarse, Field& x) const {
-    prolong<true>(row, coarse, x);
+void GridTransfer::add_prolongation(const Row& row, const View& coarse, float* out) const {
+    prolong<true>(row, coarse, out);
 }
 
 template <class Row>
-void GridTransfer::set_prolongation(const Row& row, const Field& coarse, Field& x) const {
-    prolong<false>(row, coarse, x);
+void GridTransfer::set_prolongation(const Row& row, const View& coarse, float* out) const {
+    prolong<false>(row, coarse, out);
 }
 
-template void GridTransfer::restrict_residual(const ConstantRow<float>&, const Field&, const Field&,
-                                              Field&) const;
-template void GridTransfer::restrict_residual(const VariableRow<float>&, const Field&, const Field&,
-                                              Field&) const;
-template void GridTransfer::restrict_row(const ConstantRow<float>&, const Field&, Field&) const;
-template void GridTransfer::restrict_row(const VariableRow<float>&, const Field&, Field&) const;
-template void GridTransfer::add_prolongation(const ConstantRow<float>&, const Field&, Field&) const;
-template void GridTransfer::add_prolongation(const VariableRow<float>&, const Field&, Field&) const;
-template void GridTransfer::set_prolongation(const ConstantRow<float>&, const Field&, Field&) const;
-template void GridTransfer::set_prolongation(const VariableRow<float>&, const Field&, Field&) const;
+template void GridTransfer::restrict_residual(const ConstantRow<float>&, const float*, const float*,
+                                              const View&) const;
+template void GridTransfer::restrict_residual(const VariableRow<float>&, const float*, const float*,
+                                              const View&) const;
+template void GridTransfer::restrict_row(const ConstantRow<float>&, const float*,
+                                         const View&) const;
+template void GridTransfer::restrict_row(const VariableRow<float>&, const float*,
+                                         const View&) const;
+template void GridTransfer::add_prolongation(const ConstantRow<float>&, const View&, float*) const;
+template void GridTransfer::add_prolongation(const VariableRow<float>&, const View&, float*) const;
+template void GridTransfer::set_prolongation(const ConstantRow<float>&, const View&, float*) const;
+template void GridTransfer::set_prolongation(const VariableRow<float>&, const View&, float*) const;
 
 } // namespace uzushio::linalg

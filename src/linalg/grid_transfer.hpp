@@ -12,22 +12,25 @@ namespace uzushio::linalg {
 /// whose blocks are those of `coarse_blocks`. In single precision.
 class GridTransfer {
   public:
-    using Field = domain::Field<float>;
+    using View = domain::View<float>;
 
     /// `ghosts`: layers of the fields.
     GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts);
 
     /// Add a row's part of the mean of f - A x, or of f, over the cells that are joined, by their
     /// volumes. The first row of those that are joined sets `coarse`.
+    /// Pointers are to the first cells of the row, `coarse` is the block's view.
     template <class Row>
-    void restrict_residual(const Row& row, const Field& x, const Field& f, Field& coarse) const;
-    template <class Row> void restrict_row(const Row& row, const Field& f, Field& coarse) const;
+    void restrict_residual(const Row& row, const float* x, const float* f,
+                           const View& coarse) const;
+    template <class Row>
+    void restrict_row(const Row& row, const float* f, const View& coarse) const;
 
     /// Add to a row of x, or set it to, the trilinear interpolation of `coarse`, whose ghosts must
     /// be valid, also at edges and corners. Beyond a Dirichlet boundary it is odd, beyond a Neumann
     /// boundary even.
-    template <class Row> void add_prolongation(const Row& row, const Field& coarse, Field& x) const;
-    template <class Row> void set_prolongation(const Row& row, const Field& coarse, Field& x) const;
+    template <class Row> void add_prolongation(const Row& row, const View& coarse, float* x) const;
+    template <class Row> void set_prolongation(const Row& row, const View& coarse, float* x) const;
 
     /// Return the number of coarse cells over that of cells.
     [[nodiscard]] double coarse_share() const {
@@ -57,11 +60,10 @@ class GridTransfer {
     [[nodiscard]] std::size_t index(std::int64_t cell) const {
         return static_cast<std::size_t>(cell + ghosts_);
     }
-    template <class Row> void add_to_coarse(const Row& row, Field& coarse) const;
+    template <class Row> void add_to_coarse(const Row& row, const View& coarse) const;
     /// Set the work array to the interpolation of a row of coarse cells along j and k.
-    template <class Row> const float* interpolate_across(const Row& row, const Field& coarse) const;
-    template <bool Add, class Row>
-    void prolong(const Row& row, const Field& coarse, Field& x) const;
+    template <class Row> const float* interpolate_across(const Row& row, const View& coarse) const;
+    template <bool Add, class Row> void prolong(const Row& row, const View& coarse, float* x) const;
     static Weights weights_of(const Axis& axis, bool joined, int ghosts);
 
     std::array<Weights, 3> weights_;

@@ -1,5 +1,6 @@
 #include "linalg/iterative_solver.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -19,16 +20,13 @@ IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
 
 SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     check_arrays(a().comm(), f, x, a().decomposition());
-    {
-        const auto pass = a().section("vector updates", 4);
-        for (std::size_t b = 0; b < f.size(); ++b) {
-            copy_cells(f[b], f_.view(b), f_.owned(b));
-            copy_cells<double>(x[b], x_.view(b), x_.owned(b));
-        }
+    for (std::size_t b = 0; b < f.size(); ++b) {
+        const auto pass = a().section("vector updates", 2 / static_cast<double>(f.size()));
+        copy_cells<double>(x[b], x_.view(b), x_.owned(b));
     }
     report_ = {.solver = name()};
     started_ = false;
-    norm_of_f_ = std::sqrt(a().dot(f_, f_));
+    norm_of_f_ = copied_norm(f);
     if (!std::isfinite(norm_of_f_))
         throw std::invalid_argument("the right-hand side of an equation has values that are not "
                                     "finite, or too large to be squared");
@@ -49,6 +47,18 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     for (std::size_t b = 0; b < x.size(); ++b)
         copy_cells<double>(x_.view(b), x[b], x_.owned(b));
     return report_;
+}
+
+double IterativeSolver::copied_norm(const Sources& f) {
+    const auto pass = a().section("vector updates", 2);
+    parallel::CompensatedSum sum;
+    a().for_rows([&](const auto& row) {
+        const double* __restrict from = &f[row.block](row.begin, row.j, row.k);
+        double* __restrict to = GridOperator<double>::row_of(f_, row);
+        std::copy_n(from, row.size, to);
+        a().add_integral(sum, row, [&](int n) { return to[n] * to[n]; });
+    });
+    return std::sqrt(parallel::sum_over_ranks(sum, a().comm()));
 }
 
 bool IterativeSolver::done(double norm) {

@@ -25,6 +25,8 @@ class Preconditioner {
     /// Do the same at the begin of an iteration, when all wavelengths are in r (collective).
     virtual void apply_first() { apply(); }
     [[nodiscard]] virtual const Field& output() const = 0;
+    /// Fill the first ghost layer of `output` beyond faces (collective).
+    virtual void exchange_output() = 0;
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
@@ -52,6 +54,9 @@ class IterativeSolver : public LinearSolver {
     [[nodiscard]] const GridOperator<double>& a() const { return operator_; }
 
   private:
+    /// Copy f to the solver's field, and return its norm.
+    double copied_norm(const Sources& f);
+
     GridOperator<double> operator_;
     IterationLimits limits_;
     Field f_, x_;

@@ -61,8 +61,13 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
             },
             x, y);
     }
+    /// Set cells and ghosts to 0.
     void set_zero(Field& x) {
-        for_each(1, [](std::int64_t n, double* out) { std::fill_n(out, n, 0.0); }, x);
+        const auto pass = a().section("vector updates", 1);
+        for (std::size_t b = 0; b < x.blocks(); ++b) {
+            const auto view = x.view(b);
+            std::fill_n(view.data(), view.box().volume(), 0.0);
+        }
     }
     /// y = x + factor y
     void scale_and_add(const Field& x, double factor, Field& y) {
@@ -92,20 +97,23 @@ class Cg final : public Krylov<3> {
         Field& q = field(2);
         if (done(a().residual_norm(x, f, r)))
             return;
-        copy_cells(r, preconditioner().input());
+        {
+            const auto pass = a().section("vector updates", 1.5);
+            copy_cells(r, preconditioner().input());
+        }
         preconditioner().apply_first();
-        copy_cells(preconditioner().output(), p);
-        double rz = a().dot(r, p);
+        set_zero(p); // values that are not finite stay so times 0
+        double rz = products(r, r)[0];
+        double beta = 0;
         while (true) {
-            const double alpha = rz / a().apply_and_dot(p, q);
+            const double alpha = rz / turn(beta, p, q);
             if (done(move_along(alpha, p, q, x, r)))
                 return;
             preconditioner().apply();
             // z (r - r before) = -alpha z q, so the residual before needs no field.
             const auto [zq, next] = products(q, r);
-            const double beta = -alpha * zq / rz;
+            beta = -alpha * zq / rz;
             rz = next;
-            turn(beta, p);
         }
     }
 
@@ -146,17 +154,26 @@ class Cg final : public Krylov<3> {
         parallel::sum_over_ranks(sums.data(), values.data(), 2, comm());
         return values;
     }
-    /// p = z + beta p
-    void turn(double beta, Field& p) {
-        const auto pass = a().section("vector updates", 2.5);
+    /// p = z + beta p, q = A p: return the integral of p q. Ghosts of p are computed from those of
+    /// z, and stay valid.
+    double turn(double beta, Field& p, Field& q) {
+        preconditioner().exchange_output();
         const auto& output = preconditioner().output();
-        a().for_rows([&](const auto& row) {
-            const float* __restrict z = GridOperator<double>::first_of(output, row);
+        const auto pass = a().section("matrix-vector product", 3.5, true);
+        parallel::CompensatedSum sum;
+        constexpr std::array layers{1, 0};
+        a().for_stages(layers, [&](std::int64_t stage, const auto& row) {
             double* __restrict pp = GridOperator<double>::row_of(p, row);
+            if (stage == 1) {
+                a().apply_row(row, pp, GridOperator<double>::row_of(q, row), sum);
+                return;
+            }
+            const float* __restrict z = GridOperator<double>::first_of(output, row);
 #pragma omp simd
             for (std::int64_t i = 0; i < row.size; ++i)
                 pp[i] = double{z[i]} + beta * pp[i];
         });
+        return parallel::sum_over_ranks(sum, comm());
     }
 };
 

@@ -58,11 +58,20 @@ struct Elsewhere {
 struct Level {
     Level(MPI_Comm comm, const Equation& equation, int ghosts, parallel::Traffic& traffic,
           parallel::SectionMonitor& sections)
-        : a(comm, equation, traffic, sections, ghosts), f(a.field()), x(a.field()) {}
+        : a(comm, equation, traffic, sections, ghosts), f(a.field()), x(a.field()) {
+        for (std::size_t b = 0; b < f.blocks(); ++b)
+            data.push_back({f.view(b).data(), x.view(b).data()});
+    }
     GridOperator<float> a;
     Field f, x;
-    std::optional<GridTransfer> transfer;    ///< to the next coarser level, if there is one
-    std::optional<Elsewhere> before_coarser; ///< coarse blocks here, if the next level's differ
+    /// First values of f and x in each block.
+    struct Data {
+        float *f, *x;
+    };
+    std::vector<Data> data;
+    std::vector<View<float>> coarse_f, coarse_x; ///< of each block, on the next coarser level
+    std::optional<GridTransfer> transfer;        ///< to the next coarser level, if there is one
+    std::optional<Elsewhere> before_coarser;     ///< coarse blocks here, if the next level's differ
 };
 
 /// Step of a cycle on a level, in which a row reads rows beside it.
@@ -134,11 +143,27 @@ class Multigrid final : public Preconditioner {
                            sections);
         }
         add_levels(comm, finest, axes, traffic, sections);
+        for (std::size_t number = 0; number + 1 < levels_.size(); ++number) {
+            Level& level = *levels_[number];
+            auto& here = level.before_coarser;
+            Field& f = here ? here->f : levels_[number + 1]->f;
+            Field& x = here ? here->x : levels_[number + 1]->x;
+            for (std::size_t b = 0; b < f.blocks(); ++b) {
+                level.coarse_f.push_back(f.view(b));
+                level.coarse_x.push_back(x.view(b));
+            }
+        }
     }
 
     [[nodiscard]] Field& input() override { return input_ ? input_->f : levels_[0]->f; }
     [[nodiscard]] const Field& output() const override {
         return input_ ? input_->x : levels_[0]->x;
+    }
+    void exchange_output() override {
+        if (input_)
+            input_->a.exchange(input_->x);
+        else
+            levels_[0]->a.exchange(levels_[0]->x);
     }
     void apply() override {
         if (input_)
@@ -186,8 +211,7 @@ class Multigrid final : public Preconditioner {
     void add_levels(MPI_Comm comm, Equation equation, std::array<Axis, 3> axes,
                     parallel::Traffic& traffic, parallel::SectionMonitor& sections) {
         while (true) {
-            levels_.push_back(
-                std::make_unique<Level>(comm, equation, ghosts_, traffic, sections));
+            levels_.push_back(std::make_unique<Level>(comm, equation, ghosts_, traffic, sections));
             Level& level = *levels_.back();
             const Coarsened joined = coarsened_axes(axes);
             if (std::none_of(joined.begin(), joined.end(), [](bool a) { return a; }))
@@ -214,15 +238,6 @@ class Multigrid final : public Preconditioner {
         }
     }
 
-    /// Return the fields into which a level restricts, and from which it interpolates.
-    [[nodiscard]] Field& coarse_f(std::size_t number) {
-        Level& level = *levels_[number];
-        return level.before_coarser ? level.before_coarser->f : levels_[number + 1]->f;
-    }
-    [[nodiscard]] Field& coarse_x(std::size_t number) {
-        Level& level = *levels_[number];
-        return level.before_coarser ? level.before_coarser->x : levels_[number + 1]->x;
-    }
     /// Move the right-hand side to the blocks of the next coarser level.
     void send_coarse_f(std::size_t number) {
         if (auto& here = levels_[number]->before_coarser)
@@ -266,7 +281,8 @@ class Multigrid final : public Preconditioner {
             const Level& level = *levels_[number];
             const auto pass = level.a.section("transfer", 1 + level.transfer->coarse_share());
             level.a.for_rows([&](const auto& row) {
-                level.transfer->restrict_row(row, level.f, coarse_f(number));
+                level.transfer->restrict_row(row, level.data[row.block].f + row.at,
+                                             level.coarse_f[row.block]);
             });
             send_coarse_f(number);
         }
@@ -291,8 +307,8 @@ class Multigrid final : public Preconditioner {
             stages.push_back({Stage::Kind::set_coarse, 0, layers--});
         for (int half = 0; half < 2 * options_.sweeps_before; ++half) {
             const bool zero = half == 0 && !nested;
-            stages.push_back({zero ? Stage::Kind::relax_zero : Stage::Kind::relax, half % 2,
-                              layers--});
+            stages.push_back(
+                {zero ? Stage::Kind::relax_zero : Stage::Kind::relax, half % 2, layers--});
         }
         stages.push_back({Stage::Kind::restrict});
         return stages;
@@ -327,19 +343,21 @@ class Multigrid final : public Preconditioner {
         }
     }
     template <class Row> void visit(const Stage& stage, std::size_t number, const Row& row) {
-        Level& level = *levels_[number];
+        const Level& level = *levels_[number];
         const auto omega = static_cast<float>(options_.omega);
+        float* const x = level.data[row.block].x + row.at;
+        const float* const f = level.data[row.block].f + row.at;
         switch (stage.kind) {
         case Stage::Kind::relax_zero:
-            return level.a.relax_zero_row(row, level.x, level.f, omega);
+            return level.a.relax_zero_row(row, x, f, omega);
         case Stage::Kind::relax:
-            return level.a.relax_row(row, level.x, level.f, stage.colour, omega);
+            return level.a.relax_row(row, x, f, stage.colour, omega);
         case Stage::Kind::restrict:
-            return level.transfer->restrict_residual(row, level.x, level.f, coarse_f(number));
+            return level.transfer->restrict_residual(row, x, f, level.coarse_f[row.block]);
         case Stage::Kind::add_coarse:
-            return level.transfer->add_prolongation(row, coarse_x(number), level.x);
+            return level.transfer->add_prolongation(row, level.coarse_x[row.block], x);
         case Stage::Kind::set_coarse:
-            return level.transfer->set_prolongation(row, coarse_x(number), level.x);
+            return level.transfer->set_prolongation(row, level.coarse_x[row.block], x);
         }
     }
     /// Return the section of stages in one pass: each array is read and written once.
@@ -362,7 +380,7 @@ class Multigrid final : public Preconditioner {
     }
 
     CycleOptions options_;
-    int ghosts_; ///< layers of the levels' fields
+    int ghosts_;                     ///< layers of the levels' fields
     std::optional<Elsewhere> input_; ///< the caller's blocks, if the finest level's differ
     std::vector<std::unique_ptr<Level>> levels_;
 };

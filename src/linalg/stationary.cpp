@@ -1,6 +1,7 @@
 #include "linalg/stationary.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
@@ -26,24 +27,35 @@ class Correction final : public IterativeSolver {
   private:
     [[nodiscard]] std::string name() const override { return "multigrid"; }
     void iterate(const Field& f, Field& x) override {
-        bool first = true;
-        while (true) {
-            if (done(a().residual_norm(x, f, preconditioner_->input())))
+        if (done(a().residual_norm(x, f, preconditioner_->input())))
+            return;
+        preconditioner_->apply_first();
+        while (!done(correct(f, x)))
+            preconditioner_->apply();
+    }
+
+    /// Add the correction to x, set the preconditioner's input to f - A x, and return its norm. The
+    /// correction's ghosts are added to those of x, which stay valid.
+    double correct(const Field& f, Field& x) {
+        preconditioner_->exchange_output();
+        const auto& correction = preconditioner_->output();
+        auto& residual = preconditioner_->input();
+        const auto pass = a().section("residual", 4, true);
+        parallel::CompensatedSum sum;
+        constexpr std::array layers{1, 0};
+        a().for_stages(layers, [&](std::int64_t stage, const auto& row) {
+            double* __restrict out = GridOperator<double>::row_of(x, row);
+            if (stage == 1) {
+                a().residual_row(row, out, GridOperator<double>::row_of(f, row),
+                                 GridOperator<double>::first_of(residual, row), sum);
                 return;
-            if (std::exchange(first, false))
-                preconditioner_->apply_first();
-            else
-                preconditioner_->apply();
-            const auto& correction = preconditioner_->output();
-            const auto pass = a().section("vector updates", 2.5);
-            a().for_rows([&](const auto& row) {
-                const float* __restrict z = GridOperator<double>::first_of(correction, row);
-                double* __restrict out = GridOperator<double>::row_of(x, row);
+            }
+            const float* __restrict z = GridOperator<double>::first_of(correction, row);
 #pragma omp simd
-                for (std::int64_t n = 0; n < row.size; ++n)
-                    out[n] += static_cast<double>(z[n]);
-            });
-        }
+            for (std::int64_t n = 0; n < row.size; ++n)
+                out[n] += static_cast<double>(z[n]);
+        });
+        return std::sqrt(parallel::sum_over_ranks(sum, a().comm()));
     }
     std::unique_ptr<Preconditioner> preconditioner_;
     std::size_t bytes_of_x_;
@@ -104,6 +116,7 @@ class Diagonal final : public Preconditioner {
     }
     [[nodiscard]] Field& input() override { return r_; }
     [[nodiscard]] const Field& output() const override { return z_; }
+    void exchange_output() override { a_.exchange(z_); }
     void apply() override {
         const auto pass = a_.section("smoothing", 3);
         a_.for_rows([&](const auto& row) {
