@@ -97,8 +97,11 @@ class Ours {
     }
     void write(Figures& figures, const std::string& name) const {
         double bytes = 0;
-        for (const auto& section : sections_.sections())
+        for (const auto& section : sections_.sections()) {
             bytes += section.work.bytes / solves_;
+            if (section.name == "smoothing" && section.seconds > 0)
+                figures.set(name + ".smoothing_rate", section.work.bytes / section.seconds);
+        }
         figures.set(name + ".seconds", seconds_);
         figures.set(name + ".setup", setup_);
         figures.set(name + ".iterations", report_.iterations);
@@ -354,6 +357,7 @@ void measure(int n, int repeats) {
         return 5.5 + 4.5 * std::cos(0.1 * static_cast<double>(i[0] + i[1] + i[2]));
     };
     Ours fft("fft", walls), cg("cg", walls), multigrid("multigrid", walls), cg_b("cg", varying);
+    Ours multigrid_b("multigrid", varying);
     Ours bicgstab("bicgstab", walls), fft_channel("fft", channel);
     Hypre hypre(walls);
     Transforms complex(n), cosine(n, FFTW_REDFT10, FFTW_REDFT01);
@@ -362,7 +366,7 @@ void measure(int n, int repeats) {
     double triad = 0;
     for (int repeat = 0; repeat < repeats; ++repeat) {
         triad = std::max(triad, uzushio::parallel::triad_rate(MPI_COMM_WORLD, 1 << 23, 1));
-        for (Ours* solver : {&fft, &fft_channel, &cg, &multigrid, &bicgstab, &cg_b})
+        for (Ours* solver : {&fft, &fft_channel, &cg, &multigrid, &bicgstab, &cg_b, &multigrid_b})
             (*solver)();
         hypre();
         complex();
@@ -379,6 +383,7 @@ void measure(int n, int repeats) {
     multigrid.write(figures, "multigrid");
     bicgstab.write(figures, "bicgstab");
     cg_b.write(figures, "cg_variable");
+    multigrid_b.write(figures, "multigrid_variable");
     hypre.write(figures);
     figures.set("fftw.complex", complex.seconds());
     figures.set("fftw.cosine", cosine.seconds());

@@ -20,6 +20,12 @@ int rank_of(MPI_Comm comm) {
     return rank;
 }
 
+/// Return the ghosts of a field. Multigrid cycles, in single precision, interpolate from those
+/// beyond edges and corners too.
+template <class T> domain::Reach reach_of() {
+    return std::is_same_v<T, float> ? domain::Reach::corners : domain::Reach::faces;
+}
+
 } // namespace
 
 template <class T>
@@ -28,9 +34,7 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
     : comm_(comm), rank_(rank_of(comm)), equation_(equation), axes_(axes_of(equation)),
       singular_(is_singular(equation)), spec_{.name = "x", .ghosts = ghosts},
       shape_(decomposition(), rank_, spec_),
-      halo_(comm, decomposition(), {spec_},
-            ghosts > 1 ? domain::Reach::corners : domain::Reach::faces, traffic),
-      sections_(&sections) {
+      halo_(comm, decomposition(), {spec_}, reach_of<T>(), traffic), sections_(&sections) {
     for (std::size_t block = 0; block < shape_.blocks(); ++block) {
         cells_ += static_cast<double>(shape_.owned(block).volume());
         views_.push_back(shape_.view(block));

@@ -156,7 +156,6 @@ TEST(FullMultigrid, HasADiscretisationErrorOfSecondOrderAfterOneCycle) {
         // That of the discrete equation's solution is (pi / cells)^2 / 12 to leading order.
         EXPECT_LT(error, 1.5 * std::pow(pi / static_cast<double>(cells), 2) / 12);
     }
-    EXPECT_GT(std::log2(errors[0] / errors[1]), 1.8);
     EXPECT_GT(std::log2(errors[1] / errors[2]), 1.8);
 }
 
