@@ -22,8 +22,8 @@ inline Columns<const double> constant(const Columns<double>& c) {
 }
 
 /// Transform along one axis: real values at cell centres become real coefficients of the
-/// eigenvectors of the second difference. It transforms `lanes` columns at a time. A column's
-/// result does not depend on the others.
+/// eigenvectors of the second difference. It transforms `lanes` columns at a time. Columns
+/// 2 n and 2 n + 1 are a pair: a result does not depend on other columns.
 ///
 /// On a uniform axis these are discrete Fourier, cosine or sine transforms. Two columns are the
 /// real and the imaginary part of one complex FFT, so that every kind is about as fast as a complex

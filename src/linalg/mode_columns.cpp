@@ -1,6 +1,7 @@
 #include "linalg/mode_columns.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 namespace uzushio::linalg {
@@ -11,11 +12,12 @@ using domain::View;
 ModeColumns::ModeColumns(const Box<3>& modes, const Axis& axis, std::span<const double> along_i,
                          std::span<const double> along_j, double s, double scale, bool singular)
     : modes_(modes), widths_(axis.widths), periodic_(axis.used && axis.periodic()),
-      singular_(singular && modes.contains(domain::Index<3>{})),
+      singular_(singular && modes.contains(domain::Index<3>{0, 0, modes.lower[2]})),
       pivots_(static_cast<std::size_t>(modes.volume())),
       border_(periodic_ ? static_cast<std::size_t>(modes.volume()) : 0),
       last_(periodic_ ? static_cast<std::size_t>(plane()) : 0),
-      column_(singular_ ? widths_.size() : 0) {
+      column_(singular_ ? static_cast<std::size_t>(modes.extent(2)) : 0) {
+    assert(!periodic_ || modes.empty() || modes.extent(2) == axis.cells());
     for (const double width : widths_)
         scaled_widths_.push_back(scale * width);
     for (int face = 0; face <= axis.cells(); ++face)
@@ -27,6 +29,8 @@ ModeColumns::ModeColumns(const Box<3>& modes, const Axis& axis, std::span<const 
 void ModeColumns::factorise(std::span<const double> along_i, std::span<const double> along_j,
                             double s) {
     const std::size_t n = widths_.size();
+    const auto begin = static_cast<std::size_t>(modes_.lower[2]);
+    const auto end = static_cast<std::size_t>(modes_.upper[2]);
     std::vector<double> couplings = coupling_;
     if (periodic_ && n == 1)
         couplings.assign(2, 0.0); // the cell's neighbours are itself
@@ -37,24 +41,34 @@ void ModeColumns::factorise(std::span<const double> along_i, std::span<const dou
             const double shift =
                 along_i[static_cast<std::size_t>(i)] + along_j[static_cast<std::size_t>(j)] - s;
             const bool free = singular_ && i == 0 && j == 0;
+            const auto diagonal_of = [&](std::size_t k) {
+                return widths_[k] * shift - couplings[k] - couplings[k + 1];
+            };
+            double above = 0; // what the planes above these subtract from the last one's diagonal
+            for (std::size_t k = n; k-- > end && !free;)
+                above = couplings[k] * couplings[k] / (diagonal_of(k) - above);
+            double pivot = 0;  // of plane k-1
             double corner = 0; // diagonal of the last row, without what was eliminated
             double before = 0; // entry of the last row in column k-1, times its pivot
-            for (std::size_t k = 0; k < n; ++k) {
-                const std::size_t at = k * size + m;
-                double diagonal = widths_[k] * shift - couplings[k] - couplings[k + 1];
+            for (std::size_t k = 0; k < end; ++k) {
+                double diagonal = diagonal_of(k);
                 if (k > 0 && !(periodic_ && k + 1 == n))
-                    diagonal -= couplings[k] * couplings[k] * pivots_[at - size];
+                    diagonal -= couplings[k] * couplings[k] * pivot;
+                if (k + 1 == end)
+                    diagonal -= above;
                 if (periodic_ && k + 1 < n) {
                     double entry = k == 0 ? couplings[0] : -couplings[k] * before;
                     if (k + 2 == n)
                         entry += couplings[n - 1];
-                    border_[at] = entry;
-                    pivots_[at] = free ? 0 : 1 / diagonal;
-                    before = entry * pivots_[at];
+                    border_[k * size + m] = entry;
+                    pivot = free ? 0 : 1 / diagonal;
+                    before = entry * pivot;
                     corner -= entry * before;
-                    continue;
+                } else {
+                    pivot = free ? 0 : 1 / (diagonal + corner);
                 }
-                pivots_[at] = free ? 0 : 1 / (diagonal + corner);
+                if (k >= begin)
+                    pivots_[(k - begin) * size + m] = pivot;
             }
         }
 }
@@ -63,7 +77,7 @@ template <class Row> void ModeColumns::for_rows(const View<double>& x, std::int6
     const std::int64_t width = modes_.extent(0);
     for (std::int64_t j = modes_.lower[1]; j < modes_.upper[1]; ++j) {
         const std::int64_t m = (j - modes_.lower[1]) * width;
-        row(&x(modes_.lower[0], j, k), m + k * plane(), m);
+        row(&x(modes_.lower[0], j, k), m + (k - modes_.lower[2]) * plane(), m);
     }
 }
 
@@ -73,11 +87,12 @@ void ModeColumns::eliminate(const View<double>& x, std::int64_t k) {
     const std::int64_t width = modes_.extent(0);
     const auto at = static_cast<std::size_t>(k);
     const double weight = scaled_widths_[at];
-    const double coupling = k > 0 ? coupling_[at] : 0;
-    const std::int64_t below = k > 0 ? x.strides()[2] : 0;
+    const bool first = k == modes_.lower[2];
+    const double coupling = first ? 0 : coupling_[at];
+    const std::int64_t below = first ? 0 : x.strides()[2];
     if (singular_)
-        column_[at] = weight * x(0, 0, k);
-    if (k == 0)
+        column_[static_cast<std::size_t>(k - modes_.lower[2])] = weight * x(0, 0, k);
+    if (first)
         std::fill_n(last_.data(), last_.size(), 0.0);
     if (periodic_ && k + 1 == std::ssize(widths_)) {
         for_rows(x, k, [&](double* __restrict row, std::int64_t p, std::int64_t m) {
@@ -103,7 +118,7 @@ void ModeColumns::eliminate(const View<double>& x, std::int64_t k) {
                 last[i] += border[i] * row[i];
         });
     }
-    if (singular_ && k + 1 == std::ssize(widths_))
+    if (singular_ && k + 1 == modes_.upper[2])
         solve_singular_column();
 }
 
@@ -111,7 +126,7 @@ void ModeColumns::substitute(const View<double>& x, std::int64_t k) {
     if (modes_.empty())
         return;
     const std::int64_t width = modes_.extent(0);
-    const std::int64_t n = std::ssize(widths_);
+    const std::int64_t n = modes_.upper[2];
     const bool next = k + 1 < n - (periodic_ ? 1 : 0);
     const double coupling = next ? coupling_[static_cast<std::size_t>(k + 1)] : 0;
     const std::int64_t above = next ? x.strides()[2] : 0;
@@ -131,24 +146,26 @@ void ModeColumns::substitute(const View<double>& x, std::int64_t k) {
             }
         });
     if (singular_)
-        x(0, 0, k) = column_[static_cast<std::size_t>(k)];
+        x(0, 0, k) = column_[static_cast<std::size_t>(k - modes_.lower[2])];
 }
 
 // Fluxes are sums of the right-hand side, and values are sums of fluxes over the couplings.
 void ModeColumns::solve_singular_column() {
-    const std::size_t n = widths_.size();
-    const double length = std::accumulate(widths_.begin(), widths_.end(), 0.0);
+    const std::size_t n = column_.size();
+    const double* widths = widths_.data() + modes_.lower[2];
+    const double* coupling = coupling_.data() + modes_.lower[2];
+    const double length = std::accumulate(widths, widths + n, 0.0);
     const double mean = std::accumulate(column_.begin(), column_.end(), 0.0) / length;
     std::vector<double> flux(n, 0.0); // through the upper face of each cell
     double sum = 0;
     for (std::size_t k = 0; k < n; ++k)
-        flux[k] = sum += column_[k] - mean * widths_[k];
+        flux[k] = sum += column_[k] - mean * widths[k];
     if (periodic_) { // the flux that is the same everywhere makes the way around close
         double around = 0;
         double resistance = 0;
         for (std::size_t k = 0; k < n; ++k) {
-            around += flux[k] / coupling_[k + 1];
-            resistance += 1 / coupling_[k + 1];
+            around += flux[k] / coupling[k + 1];
+            resistance += 1 / coupling[k + 1];
         }
         for (double& value : flux)
             value -= around / resistance;
@@ -157,9 +174,9 @@ void ModeColumns::solve_singular_column() {
     double moment = 0;
     for (std::size_t k = 0; k < n; ++k) {
         column_[k] = value;
-        moment += value * widths_[k];
+        moment += value * widths[k];
         if (k + 1 < n)
-            value += flux[k] / coupling_[k + 1];
+            value += flux[k] / coupling[k + 1];
     }
     for (double& each : column_)
         each -= moment / length;

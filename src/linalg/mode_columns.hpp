@@ -17,9 +17,11 @@ namespace uzushio::linalg {
 /// pivots alone and, if periodic, the last row.
 class ModeColumns {
   public:
-    /// `modes`: coefficients of this rank, with all planes; `along_i`, `along_j`: eigenvalues, for
-    /// the modes from 0 on; `scale`: factor of the right-hand sides; `singular`: mode (0, 0) has no
-    /// unique solution, and gets the one with zero mean.
+    /// `modes`: coefficients of this rank, with all planes or, unless the axis is periodic, a
+    /// range: in the others the right-hand side is 0 and the solution is not computed. `along_i`,
+    /// `along_j`: eigenvalues, for the modes from 0 on; `scale`: factor of the right-hand sides;
+    /// `singular`: mode (0, 0) has no unique solution, and gets the one with zero mean over the
+    /// planes.
     ModeColumns(const domain::Box<3>& modes, const Axis& axis, std::span<const double> along_i,
                 std::span<const double> along_j, double s, double scale, bool singular);
 
@@ -44,8 +46,8 @@ class ModeColumns {
     std::vector<double> coupling_; ///< of k-1 and k; [0]: of the last and the first, if periodic
     bool periodic_;
     bool singular_;                         ///< and mode (0, 0) is of this rank
-    parallel::AlignedArray<double> pivots_; ///< reciprocal, [k][j][i]
-    parallel::AlignedArray<double> border_; ///< if periodic: the last row, [k][j][i]
+    parallel::AlignedArray<double> pivots_; ///< reciprocal, [plane][j][i]
+    parallel::AlignedArray<double> border_; ///< if periodic: the last row, [plane][j][i]
     /// If periodic: what was eliminated from the last row, then its solution; [j][i].
     parallel::AlignedArray<double> last_;
     std::vector<double> column_; ///< mode (0, 0) of a singular equation

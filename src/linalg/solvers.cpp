@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "linalg/blocked_fft_solver.hpp"
 #include "linalg/fft_solver.hpp"
 #include "linalg/krylov.hpp"
 #include "linalg/multigrid.hpp"
@@ -17,6 +18,7 @@ const std::vector<std::string_view>& solver_names() {
                                                      "cg",
                                                      "pipelined_cg",
                                                      "bicgstab",
+                                                     "cg/fft",
                                                      "cg/diagonal",
                                                      "pipelined_cg/diagonal",
                                                      "bicgstab/diagonal",
@@ -30,9 +32,14 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                           parallel::Traffic& traffic,
                                           parallel::SectionMonitor& sections) {
     if (name == "auto")
-        name = why_no_fft(equation).empty() && is_fft_fast(equation) ? "fft" : "cg";
+        name = !is_fft_fast(equation)                       ? "cg"
+               : why_no_fft(equation).empty()               ? "fft"
+               : why_no_blocked_fft(comm, equation).empty() ? "cg/fft"
+                                                            : "cg";
     if (name == "fft")
         return make_fft_solver(comm, equation, traffic, sections);
+    if (name == "cg/fft")
+        return make_blocked_fft_solver(comm, equation, limits, traffic, sections);
     if (name == "jacobi")
         return make_jacobi(comm, equation, limits, traffic, sections);
     if (name == "sor")

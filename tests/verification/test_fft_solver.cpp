@@ -102,6 +102,19 @@ TEST(FftSolver, HasTheSameBitsOnAnyNumberOfRanks) {
     }
 }
 
+TEST(FftSolver, HasTheSameBitsWherePairsOfColumnsMeetBordersOfRanks) {
+    // Seven and five columns a rank in two dimensions, if they were cut evenly.
+    for (const Index<3>& cells : {Index<3>{20, 24, 1}, Index<3>{15, 21, 1}, Index<3>{7, 3, 2}}) {
+        EllipticCase c{cells, {Ends{periodic, periodic}, {neumann, neumann}, {neumann, neumann}}};
+        c.dimension = cells[2] == 1 ? 2 : 3;
+        const auto f = applied(c, random_solution(c, 5));
+        const auto alone = solved(c, c.equation(1), f, 1, MPI_COMM_SELF);
+        std::vector<double> values(c.size());
+        for_indices(alone.owned(0), [&](const auto& i) { values[c.at(i)] = alone.view(0)(i); });
+        EXPECT_EQ(difference(c, solved(c, c.equation(ranks()), f), values), 0);
+    }
+}
+
 TEST(FftSolver, SolvesOnMoreRanksThanPlanesAndOnAnyBlocks) {
     const EllipticCase flat{{16, 3, 2},
                             {Ends{neumann, neumann}, {periodic, periodic}, {dirichlet, neumann}}};

@@ -1,0 +1,329 @@
+#include "linalg/mode_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "linalg/linear_solver.hpp"
+#include "parallel/block.hpp"
+#include "parallel/section_names.hpp"
+
+namespace uzushio::linalg {
+
+namespace {
+
+using domain::Box;
+using domain::Index;
+using domain::View;
+using Order = ModeSolver::Order;
+using parallel::section::fft;
+using parallel::section::tridiagonal;
+
+/// Cells along a stretched axis up to which a matrix transforms it fast. With twice as many the
+/// set-up, of the order of n³, takes longer than many solutions by conjugate gradients.
+constexpr int longest_matrix = 512;
+
+/// Return the axis of the tridiagonal systems: a periodic stretched one, or else the stretched one
+/// with the most cells, or else k. In two dimensions k, whose systems are trivial, is faster than a
+/// stretched axis for which a matrix is small, because transforms are of 16 columns at a time.
+std::size_t tridiagonal_axis(const std::array<Axis, 3>& axes) {
+    std::size_t best = 2;
+    const auto rank = [&](std::size_t a) {
+        const bool matrix = axes[a].uniform || (!axes[2].used && !axes[a].periodic() &&
+                                                axes[a].cells() <= longest_matrix);
+        return matrix ? std::pair(0, 0) : std::pair(axes[a].periodic() ? 2 : 1, axes[a].cells());
+    };
+    for (const std::size_t a : {1UL, 0UL})
+        if (rank(a) > rank(best))
+            best = a;
+    return best;
+}
+
+Box<3> whole_box(const std::array<Axis, 3>& axes, const Order& order) {
+    Box<3> box;
+    for (std::size_t a = 0; a < 3; ++a)
+        box.upper[a] = axes[order[a]].cells();
+    return box;
+}
+
+/// Return the rows and planes in which a solver works: those of a region, or of the mesh.
+Box<3> region_in(const Box<3>* region, const std::array<Axis, 3>& axes, const Order& order) {
+    Box<3> box = whole_box(axes, order);
+    const Axis& last = axes[order[2]];
+    for (std::size_t a = 1; a < 3 && region != nullptr; ++a)
+        if (a == 1 || !(last.used && last.periodic())) {
+            box.lower[a] = region->lower[a];
+            box.upper[a] = region->upper[a];
+        }
+    box.lower[1] -= box.lower[1] % 2; // rows are transformed in pairs, the same on all ranks
+    return box;
+}
+
+/// Return the planes of a region, with all rows.
+Box<3> planes_of(Box<3> region, const std::array<Axis, 3>& axes, const Order& order) {
+    region.lower[1] = 0;
+    region.upper[1] = axes[order[1]].cells();
+    return region;
+}
+
+/// Return the numbers of parts into which ranks cut rows and planes of a box.
+std::array<int, 2> cuts(const Box<3>& box, int ranks) {
+    // Slabs of planes while there are enough planes; then pencils.
+    const int planes = std::max(1, static_cast<int>(std::min(box.extent(1), box.extent(2))));
+    const int across = (ranks + planes - 1) / planes;
+    return {across, std::max(1, ranks / across)};
+}
+
+std::vector<double> eigenvalues(const AxisTransform& transform, int cells) {
+    std::vector<double> values;
+    for (int row = 0; row < cells; ++row)
+        values.push_back(transform.eigenvalue(row));
+    return values;
+}
+
+View<double> view_of(BoxArray& array, const Box<3>& box) {
+    return box.empty() ? View<double>{} : array.view();
+}
+
+template <class T> Columns<T> rows_of(const View<T>& v, const Index<3>& at, int count) {
+    return {&v(at), 1, v.strides()[1], count};
+}
+Columns<double> columns_of(const View<double>& v, const Index<3>& at, int count) {
+    return {&v(at), v.strides()[1], 1, count};
+}
+
+} // namespace
+
+std::string why_no_modes(const std::array<Axis, 3>& axes) {
+    const auto stretched = std::count_if(axes.begin(), axes.end(), [](const Axis& axis) {
+        return !axis.uniform && axis.periodic();
+    });
+    return stretched > 1 ? "cells are stretched along more than one periodic axis" : "";
+}
+
+bool are_modes_fast(const std::array<Axis, 3>& axes) {
+    for (std::size_t a = 0; a < 3; ++a)
+        if (!axes[a].uniform && a != tridiagonal_axis(axes) && axes[a].cells() > longest_matrix)
+            return false;
+    return true;
+}
+
+StageLayout::StageLayout(const Box<3>& all, const std::array<int, 3>& counts, int ranks) {
+    for (int rank = 0; rank < ranks; ++rank) {
+        Box<3> box = all;
+        int rest = rank;
+        for (std::size_t a = 0; a < 3; ++a) {
+            const std::int64_t unit = a < 2 ? 2 : 1;
+            const auto units = static_cast<int>((all.extent(a) + unit - 1) / unit);
+            const auto range = parallel::block(units, counts[a], rest % counts[a]);
+            rest /= counts[a];
+            box.lower[a] = std::min(all.lower[a] + unit * range.begin, all.upper[a]);
+            box.upper[a] = std::min(all.lower[a] + unit * range.end, all.upper[a]);
+        }
+        boxes_.push_back(rest == 0 ? box : Box<3>{});
+    }
+}
+
+std::vector<domain::Part> StageLayout::parts() const {
+    std::vector<domain::Part> parts;
+    for (std::size_t rank = 0; rank < boxes_.size(); ++rank)
+        if (!boxes_[rank].empty())
+            parts.push_back({static_cast<int>(rank), 0, boxes_[rank]});
+    return parts;
+}
+
+Order ModeSolver::order_of(const std::array<Axis, 3>& axes) {
+    const std::size_t last = tridiagonal_axis(axes);
+    return {last == 0 ? 1UL : 0UL, last == 2 ? 1UL : 2UL, last};
+}
+
+ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* region,
+                       parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+    : comm_(parallel::Communicator::duplicate(comm)), axes_(axes_of(equation)),
+      order_(order_of(axes_)), whole_(region == nullptr), singular_(is_singular(equation)),
+      first_(axes_[order_[0]]), second_(axes_[order_[1]]),
+      region_(region_in(region, axes_, order_)),
+      first_layout_(
+          planes_of(region_, axes_, order_),
+          [&] {
+              const auto [across, along] = cuts(planes_of(region_, axes_, order_), comm_.size());
+              return std::array{1, across, along};
+          }(),
+          comm_.size()),
+      sections_(sections) {
+    const int rank = comm_.rank();
+    const int ranks = comm_.size();
+    const Box<3> planes = planes_of(region_, axes_, order_);
+    const auto [across, along] = cuts(planes, ranks);
+    const StageLayout second(planes, {across, 1, along}, ranks);
+    const StageLayout columns(planes, {across, along, 1}, ranks);
+    first_box_ = first_layout_.box(rank);
+    second_box_ = second.box(rank);
+    columns_box_ = columns.box(rank);
+    if (across > 1) {
+        to_second_ = transposition(first_layout_, second, traffic);
+        second_array_ = BoxArray(second_box_);
+    }
+    if (along > 1) {
+        to_columns_ = transposition(second, columns, traffic);
+        columns_array_ = BoxArray(columns_box_);
+    }
+    modes_.emplace(columns_box_, axes_[order_[2]], eigenvalues(first_, axes_[order_[0]].cells()),
+                   eigenvalues(second_, axes_[order_[1]].cells()), equation.s,
+                   first_.scale() * second_.scale(), singular_);
+}
+
+ModeSolver::Transposition ModeSolver::transposition(const StageLayout& from, const StageLayout& to,
+                                                    parallel::Traffic& traffic) const {
+    return {{comm_.get(), {from.parts(), to.parts()}, 1, traffic},
+            {comm_.get(), {to.parts(), from.parts()}, 1, traffic}};
+}
+
+void ModeSolver::move(domain::Redistribution<double>& way, const View<double>& from,
+                      const View<double>& to) {
+    const parallel::Section section(sections_, parallel::section::transpose);
+    std::vector<View<const double>> sources;
+    std::vector<View<double>> targets;
+    if (from.data() != nullptr)
+        sources.emplace_back(from);
+    if (to.data() != nullptr)
+        targets.push_back(to);
+    way.run(sources, targets);
+}
+
+/// Call `call` with the first index of up to `lanes` rows of plane k, and their number.
+template <class Call> void ModeSolver::for_rows(std::int64_t k, Call&& call) const {
+    constexpr std::int64_t lanes = AxisTransform::lanes;
+    const std::int64_t end = std::min(first_box_.upper[1], region_.upper[1]);
+    for (std::int64_t j = std::max(first_box_.lower[1], region_.lower[1]); j < end; j += lanes)
+        call(Index<3>{first_box_.lower[0], j, k}, static_cast<int>(std::min(lanes, end - j)));
+}
+
+template <class Call> void ModeSolver::for_columns(std::int64_t k, Call&& call) const {
+    constexpr std::int64_t lanes = AxisTransform::lanes;
+    const Box<3>& box = second_box_;
+    for (std::int64_t i = box.lower[0]; i < box.upper[0]; i += lanes)
+        call(Index<3>{i, box.lower[1], k},
+             static_cast<int>(std::min<std::int64_t>(lanes, box.upper[0] - i)));
+}
+
+// A pass over values that the one before it left in cache moves nothing.
+void ModeSolver::lap(std::string_view name, const Box<3>& box, int values, bool pivots) {
+    const auto planes = static_cast<double>(std::max<std::int64_t>(1, box.extent(2)));
+    const double bytes = 8.0 * values * static_cast<double>(box.volume()) +
+                         (pivots ? static_cast<double>(modes_->bytes()) : 0.0);
+    sections_.lap(name, {.bytes = bytes / planes});
+}
+
+void ModeSolver::solve(const View<const double>& f, const View<double>& x) {
+    const bool apart = to_second_.has_value();
+    const bool columns_apart = to_columns_.has_value();
+    const View<double> second = apart ? view_of(second_array_, second_box_) : x;
+    const View<double> columns = columns_apart ? view_of(columns_array_, columns_box_) : second;
+    double sum = 0;
+    double size = 0;
+
+    const auto second_forward = [&](std::int64_t k) {
+        for_columns(k, [&](const Index<3>& at, int count) {
+            const auto these = columns_of(second, at, count);
+            second_.forward(constant(these), these);
+        });
+        lap(fft, second_box_, apart ? 2 : 0);
+        if (!columns_apart) {
+            modes_->eliminate(columns, k);
+            lap(tridiagonal, columns_box_, 0, true);
+        }
+    };
+    sections_.mark();
+    for (std::int64_t k = first_box_.lower[2]; k < first_box_.upper[2]; ++k) {
+        if (singular_ && whole_)
+            add_mean(f, k, sum, size);
+        for_rows(k, [&](const Index<3>& at, int count) {
+            first_.forward(rows_of(f, at, count), rows_of(x, at, count));
+        });
+        lap(fft, first_box_, 2);
+        if (!apart)
+            second_forward(k);
+    }
+    if (singular_ && whole_)
+        check_mean(sum, size);
+    if (apart) {
+        move(to_second_->there, x, second);
+        for (std::int64_t k = second_box_.lower[2]; k < second_box_.upper[2]; ++k)
+            second_forward(k);
+    }
+    if (columns_apart) {
+        move(to_columns_->there, second, columns);
+        for (std::int64_t k = columns_box_.lower[2]; k < columns_box_.upper[2]; ++k) {
+            modes_->eliminate(columns, k);
+            lap(tridiagonal, columns_box_, 2, true);
+        }
+        for (std::int64_t k = columns_box_.upper[2]; k-- > columns_box_.lower[2];) {
+            modes_->substitute(columns, k);
+            lap(tridiagonal, columns_box_, 2, true);
+        }
+        move(to_columns_->back, columns, second);
+    }
+
+    const auto first_inverse = [&](std::int64_t k) {
+        for_rows(k, [&](const Index<3>& at, int count) { first_.inverse(rows_of(x, at, count)); });
+        lap(fft, first_box_, apart ? 2 : 1);
+    };
+    const auto second_inverse = [&](std::int64_t k) {
+        for_columns(k, [&](const Index<3>& at, int count) {
+            second_.inverse(columns_of(second, at, count));
+        });
+        lap(fft, second_box_, apart ? 2 : columns_apart ? 1 : 0);
+        if (!apart)
+            first_inverse(k);
+    };
+    // A plane is transformed after the one below it was computed from its coefficients.
+    for (std::int64_t k = second_box_.upper[2]; k-- > second_box_.lower[2];) {
+        if (!columns_apart) {
+            modes_->substitute(columns, k);
+            lap(tridiagonal, columns_box_, 1, true);
+        }
+        if (k + 1 < second_box_.upper[2])
+            second_inverse(k + 1);
+    }
+    if (!second_box_.empty())
+        second_inverse(second_box_.lower[2]);
+    if (apart) {
+        move(to_second_->back, second, x);
+        for (std::int64_t k = first_box_.lower[2]; k < first_box_.upper[2]; ++k)
+            first_inverse(k);
+    }
+}
+
+/// Add the integrals of plane k of f and of its magnitude.
+void ModeSolver::add_mean(const View<const double>& f, std::int64_t k, double& sum,
+                          double& size) const {
+    double plane = 0;
+    double magnitude = 0;
+    const std::int64_t size_of_row = first_box_.extent(0);
+    const double* width = axes_[order_[0]].widths.data() + first_box_.lower[0];
+    for (std::int64_t j = first_box_.lower[1]; j < first_box_.upper[1]; ++j) {
+        const double* row = &f(first_box_.lower[0], j, k);
+        double row_sum = 0;
+        double row_magnitude = 0;
+#pragma omp simd reduction(+ : row_sum, row_magnitude)
+        for (std::int64_t i = 0; i < size_of_row; ++i) {
+            row_sum += width[i] * row[i];
+            row_magnitude += width[i] * std::abs(row[i]);
+        }
+        const double across = axes_[order_[1]].widths[static_cast<std::size_t>(j)];
+        plane += across * row_sum;
+        magnitude += across * row_magnitude;
+    }
+    const double thickness = axes_[order_[2]].widths[static_cast<std::size_t>(k)];
+    sum += plane * thickness;
+    size += magnitude * thickness;
+}
+
+void ModeSolver::check_mean(double sum, double size) const {
+    std::array<double, 2> both{sum, size};
+    MPI_Allreduce(MPI_IN_PLACE, both.data(), 2, MPI_DOUBLE, MPI_SUM, comm_.get());
+    check_compatibility(both[0], both[1]);
+}
+
+} // namespace uzushio::linalg

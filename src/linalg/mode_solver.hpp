@@ -1,0 +1,125 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "domain/redistribution.hpp"
+#include "linalg/axis_transform.hpp"
+#include "linalg/equation.hpp"
+#include "linalg/mode_columns.hpp"
+#include "parallel/communicator.hpp"
+#include "parallel/section_monitor.hpp"
+#include "parallel/traffic.hpp"
+
+namespace uzushio::linalg {
+
+/// Return why an equation with these axes cannot be solved by transforms; empty if it can. At most
+/// one stretched axis may be periodic.
+[[nodiscard]] std::string why_no_modes(const std::array<Axis, 3>& axes);
+
+/// Return whether transforms are faster than iterations: there is no long stretched axis that a
+/// matrix transforms.
+[[nodiscard]] bool are_modes_fast(const std::array<Axis, 3>& axes);
+
+/// Array without ghosts of a box.
+class BoxArray {
+  public:
+    BoxArray() = default;
+    explicit BoxArray(const domain::Box<3>& box)
+        : box_(box), values_(static_cast<std::size_t>(box.volume())) {}
+    [[nodiscard]] domain::View<double> view() { return {values_.data(), box_, 1}; }
+    [[nodiscard]] std::size_t bytes() const { return values_.bytes(); }
+
+  private:
+    domain::Box<3> box_{};
+    parallel::AlignedArray<double> values_;
+};
+
+/// Parts of all ranks in one stage of a solve: one axis is complete, the others are cut, the first
+/// two after an even number of cells: two columns that one FFT transforms stay together, because
+/// the round-off of each depends on the other.
+class StageLayout {
+  public:
+    /// Cut a box into `counts[a]` parts along each axis; ranks beyond their product have none.
+    StageLayout(const domain::Box<3>& all, const std::array<int, 3>& counts, int ranks);
+
+    [[nodiscard]] const domain::Box<3>& box(int rank) const {
+        return boxes_[static_cast<std::size_t>(rank)];
+    }
+    [[nodiscard]] std::vector<domain::Part> parts() const;
+
+  private:
+    std::vector<domain::Box<3>> boxes_;
+};
+
+/// Direct solver of an equation whose coefficient is taken as 1: transforms along two axes
+/// (`AxisTransform`), and tridiagonal systems along the third (`ModeColumns`). In all boxes and
+/// arrays the axes are in the order of the solver: `order()[a]` is the mesh's axis of a.
+///
+/// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
+/// and columns during the tridiagonal solve. On one rank each plane is transformed and eliminated
+/// while it is in cache, in place.
+class ModeSolver {
+  public:
+    using Order = std::array<std::size_t, 3>;
+
+    /// Return the order of the axes for an equation.
+    [[nodiscard]] static Order order_of(const std::array<Axis, 3>& axes);
+
+    /// `region`: right-hand sides are 0 outside its rows (j) and planes (k), and solutions are not
+    /// wanted there; null: the mesh. If the third axis is periodic, planes are those of the mesh.
+    /// `traffic` and `sections` must outlive the solver.
+    ModeSolver(MPI_Comm comm, const Equation& equation, const domain::Box<3>* region,
+               parallel::Traffic& traffic, parallel::SectionMonitor& sections);
+
+    [[nodiscard]] const Order& order() const { return order_; }
+    /// Return the planes of a rank: the box of its arrays.
+    [[nodiscard]] const StageLayout& layout() const { return first_layout_; }
+
+    /// Solve (collective). `f` and `x` are arrays of this rank's box, possibly larger, empty if it
+    /// has none; they may be the same. Outside the rows of the region f must be 0, and x is not
+    /// defined. If constants solve the homogeneous equation, x has zero mean over the planes;
+    /// without a region throws `std::invalid_argument` on all ranks if f has a mean.
+    void solve(const domain::View<const double>& f, const domain::View<double>& x);
+
+    [[nodiscard]] std::size_t bytes() const {
+        return modes_->bytes() + second_array_.bytes() + columns_array_.bytes();
+    }
+
+  private:
+    /// Redistribution of one array a rank between two stages, in both directions.
+    struct Transposition {
+        domain::Redistribution<double> there, back;
+    };
+    [[nodiscard]] Transposition transposition(const StageLayout& from, const StageLayout& to,
+                                              parallel::Traffic& traffic) const;
+    void move(domain::Redistribution<double>& way, const domain::View<double>& from,
+              const domain::View<double>& to);
+    template <class Call> void for_rows(std::int64_t k, Call&& call) const;
+    template <class Call> void for_columns(std::int64_t k, Call&& call) const;
+    /// Record a pass over a plane of a box that moves `values` values of each cell, and pivots.
+    void lap(std::string_view name, const domain::Box<3>& box, int values, bool pivots = false);
+    void add_mean(const domain::View<const double>& f, std::int64_t k, double& sum,
+                  double& size) const;
+    void check_mean(double sum, double size) const;
+
+    parallel::Communicator comm_;
+    std::array<Axis, 3> axes_;
+    Order order_;
+    bool whole_; ///< the region is the mesh
+    bool singular_;
+    AxisTransform first_, second_;
+    domain::Box<3> region_;
+    StageLayout first_layout_;
+    domain::Box<3> first_box_, second_box_, columns_box_;
+    std::optional<Transposition> to_second_, to_columns_;
+    BoxArray second_array_, columns_array_;
+    std::optional<ModeColumns> modes_;
+    parallel::SectionMonitor& sections_;
+};
+
+} // namespace uzushio::linalg
