@@ -27,8 +27,8 @@ class LinearSolver {
     using Sources = std::vector<domain::View<const double>>;
     using Targets = std::vector<domain::View<double>>;
 
-    /// Solve on the equation's decomposition (collective). Iterative solvers begin with the values
-    /// of x. If constants solve the homogeneous equation, x has zero mean.
+    /// Solve on the equation's decomposition (collective). Iterative solvers but `cg/fft` begin
+    /// with the values of x. If constants solve the homogeneous equation, x has zero mean.
     ///
     /// Throws `std::invalid_argument` on all ranks if an array does not contain its block, if f is
     /// not 0 in an isolated cell or, for a singular equation, if f has a mean that is more than

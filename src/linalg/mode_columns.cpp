@@ -73,65 +73,64 @@ void ModeColumns::factorise(std::span<const double> along_i, std::span<const dou
         }
 }
 
-template <class Row> void ModeColumns::for_rows(const View<double>& x, std::int64_t k, Row&& row) {
-    const std::int64_t width = modes_.extent(0);
-    for (std::int64_t j = modes_.lower[1]; j < modes_.upper[1]; ++j) {
-        const std::int64_t m = (j - modes_.lower[1]) * width;
+/// Call `row` with the first value of each row, its pivots' position, and that in `last_`.
+template <class Row>
+void ModeColumns::for_rows(const View<double>& x, std::int64_t k, std::int64_t begin,
+                           std::int64_t end, Row&& row) const {
+    for (std::int64_t j = begin; j < end; ++j) {
+        const std::int64_t m = (j - modes_.lower[1]) * modes_.extent(0);
         row(&x(modes_.lower[0], j, k), m + (k - modes_.lower[2]) * plane(), m);
     }
 }
 
-void ModeColumns::eliminate(const View<double>& x, std::int64_t k) {
-    if (modes_.empty())
-        return;
+void ModeColumns::eliminate(const View<double>& x, std::int64_t k, std::int64_t begin,
+                            std::int64_t end) {
     const std::int64_t width = modes_.extent(0);
     const auto at = static_cast<std::size_t>(k);
     const double weight = scaled_widths_[at];
     const bool first = k == modes_.lower[2];
     const double coupling = first ? 0 : coupling_[at];
     const std::int64_t below = first ? 0 : x.strides()[2];
-    if (singular_)
+    const bool singular = singular_ && begin == 0 && end > 0;
+    if (singular)
         column_[static_cast<std::size_t>(k - modes_.lower[2])] = weight * x(0, 0, k);
-    if (first)
-        std::fill_n(last_.data(), last_.size(), 0.0);
-    if (periodic_ && k + 1 == std::ssize(widths_)) {
-        for_rows(x, k, [&](double* __restrict row, std::int64_t p, std::int64_t m) {
-            const double* __restrict pivot = pivots_.data() + p;
+    const bool border = periodic_ && k + 1 == std::ssize(widths_);
+    for_rows(x, k, begin, end, [&](double* row, std::int64_t p, std::int64_t m) {
+        const double* __restrict pivot = pivots_.data() + p;
+        if (border) {
             double* __restrict last = last_.data() + m;
 #pragma omp simd
             for (std::int64_t i = 0; i < width; ++i)
-                row[i] = last[i] = (weight * row[i] - last[i]) * pivot[i];
-        });
-    } else {
-        for_rows(x, k, [&](double* row, std::int64_t p, std::int64_t m) {
-            const double* __restrict pivot = pivots_.data() + p;
-            const double* before = row - below;
+                row[i] = last[i] = (weight * row[i] - (first ? 0.0 : last[i])) * pivot[i];
+            return;
+        }
+        const double* before = row - below;
 #pragma omp simd
-            for (std::int64_t i = 0; i < width; ++i)
-                row[i] = (weight * row[i] - coupling * before[i]) * pivot[i];
-            if (!periodic_)
-                return;
-            const double* __restrict border = border_.data() + p;
-            double* __restrict last = last_.data() + m;
+        for (std::int64_t i = 0; i < width; ++i)
+            row[i] = (weight * row[i] - coupling * before[i]) * pivot[i];
+        if (!periodic_)
+            return;
+        const double* __restrict entry = border_.data() + p;
+        double* __restrict last = last_.data() + m;
+        if (first)
+            std::fill_n(last, width, 0.0);
 #pragma omp simd
-            for (std::int64_t i = 0; i < width; ++i)
-                last[i] += border[i] * row[i];
-        });
-    }
-    if (singular_ && k + 1 == modes_.upper[2])
+        for (std::int64_t i = 0; i < width; ++i)
+            last[i] += entry[i] * row[i];
+    });
+    if (singular && k + 1 == modes_.upper[2])
         solve_singular_column();
 }
 
-void ModeColumns::substitute(const View<double>& x, std::int64_t k) {
-    if (modes_.empty())
-        return;
+void ModeColumns::substitute(const View<double>& x, std::int64_t k, std::int64_t begin,
+                             std::int64_t end) {
     const std::int64_t width = modes_.extent(0);
     const std::int64_t n = modes_.upper[2];
     const bool next = k + 1 < n - (periodic_ ? 1 : 0);
     const double coupling = next ? coupling_[static_cast<std::size_t>(k + 1)] : 0;
     const std::int64_t above = next ? x.strides()[2] : 0;
     if (k + 1 < n)
-        for_rows(x, k, [&](double* row, std::int64_t p, std::int64_t m) {
+        for_rows(x, k, begin, end, [&](double* row, std::int64_t p, std::int64_t m) {
             const double* __restrict pivot = pivots_.data() + p;
             if (periodic_) {
                 const double* __restrict border = border_.data() + p;
@@ -145,7 +144,7 @@ void ModeColumns::substitute(const View<double>& x, std::int64_t k) {
                     row[i] -= coupling * pivot[i] * row[above + i];
             }
         });
-    if (singular_)
+    if (singular_ && begin == 0 && end > 0)
         x(0, 0, k) = column_[static_cast<std::size_t>(k - modes_.lower[2])];
 }
 

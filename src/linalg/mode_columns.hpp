@@ -25,11 +25,14 @@ class ModeColumns {
     ModeColumns(const domain::Box<3>& modes, const Axis& axis, std::span<const double> along_i,
                 std::span<const double> along_j, double s, double scale, bool singular);
 
-    /// Eliminate plane k of right-hand sides, from the first plane to the last. In place.
-    void eliminate(const domain::View<double>& x, std::int64_t k);
-    /// Compute the solution of plane k from that of plane k + 1, from the last plane to the first.
-    /// In place.
-    void substitute(const domain::View<double>& x, std::int64_t k);
+    /// Eliminate plane k of the right-hand sides of rows [begin, end), from the first plane to the
+    /// last. In place.
+    void eliminate(const domain::View<double>& x, std::int64_t k, std::int64_t begin,
+                   std::int64_t end);
+    /// Compute the solution of plane k in rows [begin, end) from that of plane k + 1, from the last
+    /// plane to the first. In place.
+    void substitute(const domain::View<double>& x, std::int64_t k, std::int64_t begin,
+                    std::int64_t end);
 
     [[nodiscard]] std::size_t bytes() const {
         return pivots_.bytes() + border_.bytes() + last_.bytes();
@@ -39,7 +42,9 @@ class ModeColumns {
     [[nodiscard]] std::int64_t plane() const { return modes_.extent(0) * modes_.extent(1); }
     void factorise(std::span<const double> along_i, std::span<const double> along_j, double s);
     void solve_singular_column();
-    template <class Row> void for_rows(const domain::View<double>& x, std::int64_t k, Row&& row);
+    template <class Row>
+    void for_rows(const domain::View<double>& x, std::int64_t k, std::int64_t begin,
+                  std::int64_t end, Row&& row) const;
 
     domain::Box<3> modes_;
     std::vector<double> widths_, scaled_widths_;

@@ -1,5 +1,7 @@
 #include "linalg/mode_solver.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -141,7 +143,6 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
                        parallel::Traffic& traffic, parallel::SectionMonitor& sections)
     : comm_(parallel::Communicator::duplicate(comm)), axes_(axes_of(equation)),
       order_(order_of(axes_)), whole_(region == nullptr), singular_(is_singular(equation)),
-      first_(axes_[order_[0]]), second_(axes_[order_[1]]),
       region_(region_in(region, axes_, order_)),
       first_layout_(
           planes_of(region_, axes_, order_),
@@ -151,6 +152,10 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
           }(),
           comm_.size()),
       sections_(sections) {
+    for (int thread = 0; thread < std::max(1, omp_get_max_threads()); ++thread) {
+        first_.emplace_back(axes_[order_[0]]);
+        second_.emplace_back(axes_[order_[1]]);
+    }
     const int rank = comm_.rank();
     const int ranks = comm_.size();
     const Box<3> planes = planes_of(region_, axes_, order_);
@@ -168,9 +173,9 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
         to_columns_ = transposition(second, columns, traffic);
         columns_array_ = BoxArray(columns_box_);
     }
-    modes_.emplace(columns_box_, axes_[order_[2]], eigenvalues(first_, axes_[order_[0]].cells()),
-                   eigenvalues(second_, axes_[order_[1]].cells()), equation.s,
-                   first_.scale() * second_.scale(), singular_);
+    modes_.emplace(columns_box_, axes_[order_[2]], eigenvalues(first_[0], axes_[order_[0]].cells()),
+                   eigenvalues(second_[0], axes_[order_[1]].cells()), equation.s,
+                   first_[0].scale() * second_[0].scale(), singular_);
 }
 
 ModeSolver::Transposition ModeSolver::transposition(const StageLayout& from, const StageLayout& to,
@@ -207,123 +212,166 @@ template <class Call> void ModeSolver::for_columns(std::int64_t k, Call&& call) 
              static_cast<int>(std::min<std::int64_t>(lanes, box.upper[0] - i)));
 }
 
-// A pass over values that the one before it left in cache moves nothing.
-void ModeSolver::lap(std::string_view name, const Box<3>& box, int values, bool pivots) {
-    const auto planes = static_cast<double>(std::max<std::int64_t>(1, box.extent(2)));
-    const double bytes = 8.0 * values * static_cast<double>(box.volume()) +
-                         (pivots ? static_cast<double>(modes_->bytes()) : 0.0);
-    sections_.lap(name, {.bytes = bytes / planes});
+/// Call `call(thread, begin, end)` on each thread, with its part of [lower, upper).
+template <class Call>
+void ModeSolver::on_threads(std::int64_t lower, std::int64_t upper, Call&& call) const {
+    const auto threads = static_cast<int>(first_.size());
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    for (int thread = omp_get_thread_num(); thread < threads; thread += omp_get_num_threads()) {
+        const auto part = parallel::block(static_cast<int>(upper - lower), threads, thread);
+        call(static_cast<std::size_t>(thread), lower + part.begin, lower + part.end);
+    }
+}
+
+void ModeSolver::transform_first(std::size_t thread, const View<const double>& f,
+                                 const View<double>& x, std::int64_t k) {
+    for_rows(k, [&](const Index<3>& at, int count) {
+        first_[thread].forward(rows_of(f, at, count), rows_of(x, at, count));
+    });
+}
+
+void ModeSolver::transform_second(std::size_t thread, const View<double>& x, std::int64_t k) {
+    for_columns(k, [&](const Index<3>& at, int count) {
+        const auto these = columns_of(x, at, count);
+        second_[thread].forward(constant(these), these);
+    });
+}
+
+void ModeSolver::invert_first(std::size_t thread, const View<double>& x, std::int64_t k) {
+    for_rows(k,
+             [&](const Index<3>& at, int count) { first_[thread].inverse(rows_of(x, at, count)); });
+}
+
+void ModeSolver::invert_second(std::size_t thread, const View<double>& x, std::int64_t k) {
+    for_columns(k, [&](const Index<3>& at, int count) {
+        second_[thread].inverse(columns_of(x, at, count));
+    });
 }
 
 void ModeSolver::solve(const View<const double>& f, const View<double>& x) {
-    const bool apart = to_second_.has_value();
-    const bool columns_apart = to_columns_.has_value();
-    const View<double> second = apart ? view_of(second_array_, second_box_) : x;
-    const View<double> columns = columns_apart ? view_of(columns_array_, columns_box_) : second;
-    double sum = 0;
-    double size = 0;
-
-    const auto second_forward = [&](std::int64_t k) {
-        for_columns(k, [&](const Index<3>& at, int count) {
-            const auto these = columns_of(second, at, count);
-            second_.forward(constant(these), these);
-        });
-        lap(fft, second_box_, apart ? 2 : 0);
-        if (!columns_apart) {
-            modes_->eliminate(columns, k);
-            lap(tridiagonal, columns_box_, 0, true);
-        }
-    };
-    sections_.mark();
-    for (std::int64_t k = first_box_.lower[2]; k < first_box_.upper[2]; ++k) {
-        if (singular_ && whole_)
-            add_mean(f, k, sum, size);
-        for_rows(k, [&](const Index<3>& at, int count) {
-            first_.forward(rows_of(f, at, count), rows_of(x, at, count));
-        });
-        lap(fft, first_box_, 2);
-        if (!apart)
-            second_forward(k);
-    }
     if (singular_ && whole_)
-        check_mean(sum, size);
-    if (apart) {
-        move(to_second_->there, x, second);
-        for (std::int64_t k = second_box_.lower[2]; k < second_box_.upper[2]; ++k)
-            second_forward(k);
-    }
-    if (columns_apart) {
-        move(to_columns_->there, second, columns);
-        for (std::int64_t k = columns_box_.lower[2]; k < columns_box_.upper[2]; ++k) {
-            modes_->eliminate(columns, k);
-            lap(tridiagonal, columns_box_, 2, true);
-        }
-        for (std::int64_t k = columns_box_.upper[2]; k-- > columns_box_.lower[2];) {
-            modes_->substitute(columns, k);
-            lap(tridiagonal, columns_box_, 2, true);
-        }
-        move(to_columns_->back, columns, second);
-    }
+        check_mean(f);
+    sections_.mark();
+    if (std::ssize(first_) == 1 && !to_second_ && !to_columns_)
+        solve_by_planes(f, x);
+    else
+        solve_by_stages(f, x);
+}
 
-    const auto first_inverse = [&](std::int64_t k) {
-        for_rows(k, [&](const Index<3>& at, int count) { first_.inverse(rows_of(x, at, count)); });
-        lap(fft, first_box_, apart ? 2 : 1);
+void ModeSolver::solve_by_planes(const View<const double>& f, const View<double>& x) {
+    const Box<3>& box = first_box_;
+    // A pass over values that the one before it left in cache moves nothing.
+    const auto lap = [&](std::string_view name, int values) {
+        const double bytes = 8.0 * values * static_cast<double>(box.volume()) +
+                             (name == tridiagonal ? static_cast<double>(modes_->bytes()) : 0.0);
+        sections_.lap(name, {.bytes = bytes / static_cast<double>(box.extent(2))});
     };
-    const auto second_inverse = [&](std::int64_t k) {
-        for_columns(k, [&](const Index<3>& at, int count) {
-            second_.inverse(columns_of(second, at, count));
-        });
-        lap(fft, second_box_, apart ? 2 : columns_apart ? 1 : 0);
-        if (!apart)
-            first_inverse(k);
+    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k) {
+        transform_first(0, f, x, k);
+        transform_second(0, x, k);
+        lap(fft, 2);
+        modes_->eliminate(x, k, box.lower[1], box.upper[1]);
+        lap(tridiagonal, 0);
+    }
+    const auto invert = [&](std::int64_t k) {
+        invert_second(0, x, k);
+        invert_first(0, x, k);
+        lap(fft, 1);
     };
     // A plane is transformed after the one below it was computed from its coefficients.
-    for (std::int64_t k = second_box_.upper[2]; k-- > second_box_.lower[2];) {
-        if (!columns_apart) {
-            modes_->substitute(columns, k);
-            lap(tridiagonal, columns_box_, 1, true);
-        }
-        if (k + 1 < second_box_.upper[2])
-            second_inverse(k + 1);
+    for (std::int64_t k = box.upper[2]; k-- > box.lower[2];) {
+        modes_->substitute(x, k, box.lower[1], box.upper[1]);
+        lap(tridiagonal, 1);
+        if (k + 1 < box.upper[2])
+            invert(k + 1);
     }
-    if (!second_box_.empty())
-        second_inverse(second_box_.lower[2]);
+    invert(box.lower[2]);
+}
+
+void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>& x) {
+    const bool apart = to_second_.has_value();
+    const View<double> second = apart ? view_of(second_array_, second_box_) : x;
+    const View<double> columns = to_columns_ ? view_of(columns_array_, columns_box_) : second;
+    const auto for_planes = [&](const Box<3>& box, auto&& call) {
+        on_threads(box.lower[2], box.upper[2],
+                   [&](std::size_t thread, std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t k = begin; k < end; ++k)
+                           call(thread, k);
+                   });
+        sections_.lap(fft, {.bytes = 16.0 * static_cast<double>(box.volume())});
+    };
+    for_planes(first_box_, [&](std::size_t thread, std::int64_t k) {
+        transform_first(thread, f, x, k);
+        if (!apart)
+            transform_second(thread, x, k);
+    });
+    if (apart) {
+        move(to_second_->there, x, second);
+        for_planes(second_box_, [&](std::size_t thread, std::int64_t k) {
+            transform_second(thread, second, k);
+        });
+    }
+    if (to_columns_)
+        move(to_columns_->there, second, columns);
+    const Box<3>& box = columns_box_;
+    on_threads(box.lower[1], box.upper[1], [&](std::size_t, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
+            modes_->eliminate(columns, k, begin, end);
+        for (std::int64_t k = box.upper[2]; k-- > box.lower[2];)
+            modes_->substitute(columns, k, begin, end);
+    });
+    sections_.lap(tridiagonal, {.bytes = 32.0 * static_cast<double>(box.volume()) +
+                                         2 * static_cast<double>(modes_->bytes())});
+    if (to_columns_)
+        move(to_columns_->back, columns, second);
+    for_planes(second_box_, [&](std::size_t thread, std::int64_t k) {
+        invert_second(thread, second, k);
+        if (!apart)
+            invert_first(thread, x, k);
+    });
     if (apart) {
         move(to_second_->back, second, x);
-        for (std::int64_t k = first_box_.lower[2]; k < first_box_.upper[2]; ++k)
-            first_inverse(k);
+        for_planes(first_box_,
+                   [&](std::size_t thread, std::int64_t k) { invert_first(thread, x, k); });
     }
+}
+
+void ModeSolver::check_mean(const View<const double>& f) const {
+    const Box<3>& box = first_box_;
+    std::vector<std::array<double, 2>> sums(first_.size());
+    on_threads(box.lower[2], box.upper[2],
+               [&](std::size_t thread, std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t k = begin; k < end; ++k)
+                       add_mean(f, k, sums[thread]);
+               });
+    std::array<double, 2> all{};
+    for (const auto& [sum, magnitude] : sums) {
+        all[0] += sum;
+        all[1] += magnitude;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, all.data(), 2, MPI_DOUBLE, MPI_SUM, comm_.get());
+    check_compatibility(all[0], all[1]);
 }
 
 /// Add the integrals of plane k of f and of its magnitude.
-void ModeSolver::add_mean(const View<const double>& f, std::int64_t k, double& sum,
-                          double& size) const {
-    double plane = 0;
-    double magnitude = 0;
-    const std::int64_t size_of_row = first_box_.extent(0);
+void ModeSolver::add_mean(const View<const double>& f, std::int64_t k,
+                          std::array<double, 2>& sums) const {
+    const std::int64_t size = first_box_.extent(0);
     const double* width = axes_[order_[0]].widths.data() + first_box_.lower[0];
+    const double thickness = axes_[order_[2]].widths[static_cast<std::size_t>(k)];
     for (std::int64_t j = first_box_.lower[1]; j < first_box_.upper[1]; ++j) {
         const double* row = &f(first_box_.lower[0], j, k);
-        double row_sum = 0;
-        double row_magnitude = 0;
-#pragma omp simd reduction(+ : row_sum, row_magnitude)
-        for (std::int64_t i = 0; i < size_of_row; ++i) {
-            row_sum += width[i] * row[i];
-            row_magnitude += width[i] * std::abs(row[i]);
+        double sum = 0;
+        double magnitude = 0;
+#pragma omp simd reduction(+ : sum, magnitude)
+        for (std::int64_t i = 0; i < size; ++i) {
+            sum += width[i] * row[i];
+            magnitude += width[i] * std::abs(row[i]);
         }
-        const double across = axes_[order_[1]].widths[static_cast<std::size_t>(j)];
-        plane += across * row_sum;
-        magnitude += across * row_magnitude;
+        const double across = thickness * axes_[order_[1]].widths[static_cast<std::size_t>(j)];
+        sums[0] += across * sum;
+        sums[1] += across * magnitude;
     }
-    const double thickness = axes_[order_[2]].widths[static_cast<std::size_t>(k)];
-    sum += plane * thickness;
-    size += magnitude * thickness;
-}
-
-void ModeSolver::check_mean(double sum, double size) const {
-    std::array<double, 2> both{sum, size};
-    MPI_Allreduce(MPI_IN_PLACE, both.data(), 2, MPI_DOUBLE, MPI_SUM, comm_.get());
-    check_compatibility(both[0], both[1]);
 }
 
 } // namespace uzushio::linalg

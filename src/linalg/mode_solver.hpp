@@ -61,8 +61,8 @@ class StageLayout {
 /// arrays the axes are in the order of the solver: `order()[a]` is the mesh's axis of a.
 ///
 /// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
-/// and columns during the tridiagonal solve. On one rank each plane is transformed and eliminated
-/// while it is in cache, in place.
+/// and columns during the tridiagonal solve. OpenMP threads of a rank share its planes and columns.
+/// On one rank and thread each plane is transformed and eliminated while it is in cache, in place.
 class ModeSolver {
   public:
     using Order = std::array<std::size_t, 3>;
@@ -101,18 +101,27 @@ class ModeSolver {
               const domain::View<double>& to);
     template <class Call> void for_rows(std::int64_t k, Call&& call) const;
     template <class Call> void for_columns(std::int64_t k, Call&& call) const;
-    /// Record a pass over a plane of a box that moves `values` values of each cell, and pivots.
-    void lap(std::string_view name, const domain::Box<3>& box, int values, bool pivots = false);
-    void add_mean(const domain::View<const double>& f, std::int64_t k, double& sum,
-                  double& size) const;
-    void check_mean(double sum, double size) const;
+    template <class Call>
+    void on_threads(std::int64_t lower, std::int64_t upper, Call&& call) const;
+    void transform_first(std::size_t thread, const domain::View<const double>& f,
+                         const domain::View<double>& x, std::int64_t k);
+    void transform_second(std::size_t thread, const domain::View<double>& x, std::int64_t k);
+    void invert_first(std::size_t thread, const domain::View<double>& x, std::int64_t k);
+    void invert_second(std::size_t thread, const domain::View<double>& x, std::int64_t k);
+    /// Solve on one rank and thread: transform and eliminate each plane while it is in cache.
+    void solve_by_planes(const domain::View<const double>& f, const domain::View<double>& x);
+    /// Solve on several, in stages that they share by planes or by columns.
+    void solve_by_stages(const domain::View<const double>& f, const domain::View<double>& x);
+    void check_mean(const domain::View<const double>& f) const;
+    void add_mean(const domain::View<const double>& f, std::int64_t k,
+                  std::array<double, 2>& sums) const;
 
     parallel::Communicator comm_;
     std::array<Axis, 3> axes_;
     Order order_;
     bool whole_; ///< the region is the mesh
     bool singular_;
-    AxisTransform first_, second_;
+    std::vector<AxisTransform> first_, second_; ///< one a thread
     domain::Box<3> region_;
     StageLayout first_layout_;
     domain::Box<3> first_box_, second_box_, columns_box_;

@@ -1,6 +1,7 @@
 // ranks: 1 2 3 5
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <omp.h>
 
 #include <numbers>
 
@@ -99,6 +100,28 @@ TEST(FftSolver, HasTheSameBitsOnAnyNumberOfRanks) {
         std::vector<double> values(c.size());
         for_indices(alone.owned(0), [&](const auto& i) { values[c.at(i)] = alone.view(0)(i); });
         EXPECT_EQ(difference(c, solved(c, c.equation(ranks()), f), values), 0);
+    }
+}
+
+TEST(FftSolver, HasTheSameBitsOnAnyNumberOfThreads) {
+    for (const bool wraps : {false, true}) {
+        EllipticCase c{{18, 14, 11}, {Ends{periodic, periodic}, {neumann, neumann}, {}}};
+        c.ends[2] = wraps ? Ends{periodic, periodic} : Ends{neumann, neumann};
+        c.stretched[2] = true;
+        const auto x = random_solution(c, 5);
+        const int usual = omp_get_max_threads();
+        std::vector<Field<double>> found;
+        for (const int threads : {1, 2, 5}) {
+            omp_set_num_threads(threads);
+            found.push_back(solved(c, c.equation(ranks()), applied(c, x)));
+        }
+        omp_set_num_threads(usual);
+        EXPECT_LT(difference(c, found[0], x), 1e-11);
+        for (std::size_t b = 0; b < found[0].blocks(); ++b)
+            for_indices(found[0].owned(b), [&](const auto& i) {
+                EXPECT_EQ(found[1].view(b)(i), found[0].view(b)(i));
+                EXPECT_EQ(found[2].view(b)(i), found[0].view(b)(i));
+            });
     }
 }
 

@@ -64,7 +64,8 @@ class PoissonSolver:
             (z, y, x) for the faces normal to x, y and z, each with one more value along its axis.
             None: 1.
         solver: One of `solver_names`: ``fft``, direct, for constant b and at most one periodic axis
-            with stretched cells; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``,
+            with stretched cells; ``cg/fft``, preconditioned by it, for b that is 0 or 1 on each
+            face; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``,
             preconditioned by multigrid, or, with ``/diagonal`` behind the name, by the diagonal;
             ``jacobi``; ``sor``; ``auto``, the fastest that applies.
         tolerance: Norm of f - A x, relative to that of f, at which an iteration ends.

@@ -196,7 +196,7 @@ class Numerics(Section):
         description="advection: central conserves energy; van_leer is bounded and dissipates",
     )
     solver: str = Field(
-        "auto", description="solver of the pressure: auto, fft, cg, multigrid, pipelined_cg, ..."
+        "auto", description="solver of the pressure: auto, fft, cg/fft, cg, multigrid, ..."
     )
     tolerance: Positive = Field(
         1e-8, description="residual of an iterative solver over the norm of its right-hand side"
