@@ -79,29 +79,24 @@ template <class T> void GridOperator<T>::find_isolated() {
     volume_ = 1;
     for (const Axis& axis : axes_)
         volume_ *= std::accumulate(axis.widths.begin(), axis.widths.end(), 0.0);
+    isolated_.resize(shape_.blocks());
     if (!b_ || equation_.s > 0)
         return;
-    parallel::CompensatedSum isolated;
     const auto volume = integral([&](const auto& row) {
         return [&](std::int64_t n) { return row.centre(n) > 0 ? 1.0 : 0.0; };
     });
-    for_rows([&](const auto& row) {
-        isolated.add(0, static_cast<int>(row.size),
-                     [&](int n) { return row.centre(n) > 0 ? 0.0 : 1.0; });
-    });
-    isolated_ = parallel::sum_over_ranks(isolated, comm_);
     volume_ = parallel::sum_over_ranks(volume, comm_);
+    for_rows([&](const auto& row) {
+        for (std::int64_t n = 0; n < row.size; ++n)
+            if (!(row.centre(n) > 0))
+                isolated_[row.block].push_back(row.at + n);
+    });
 }
 
 template <class T> void GridOperator<T>::clear_isolated(Field& x) const {
-    if (isolated_ == 0)
-        return;
-    const auto pass = section("vector updates", 2, true);
-    for_rows([&](const auto& row) {
-        T* values = row_of(x, row);
-        for (std::int64_t n = 0; n < row.size; ++n)
-            values[n] = row.centre(n) > 0 ? values[n] : T(0);
-    });
+    for (std::size_t block = 0; block < isolated_.size(); ++block)
+        for (const std::int64_t at : isolated_[block])
+            x.view(block).data()[at] = 0;
 }
 
 template <class T>
@@ -329,49 +324,52 @@ parallel::CompensatedSum GridOperator<T>::partial_dot(const Field& a, const Fiel
     });
 }
 
-template <class T> void GridOperator<T>::remove_mean(Field& x) const {
-    const auto pass = section("reductions", 3);
-    const auto sum = parallel::sum_over_ranks(integral([&](const auto& row) {
-                                                  return [values = row_of(x, row)](std::int64_t n) {
-                                                      return static_cast<double>(values[n]);
-                                                  };
-                                              }),
-                                              comm_);
+template <class T> void GridOperator<T>::subtract_mean(double sum, Field& x) const {
     const T mean = volume_ > 0 ? static_cast<T>(sum / volume_) : T(0);
     for_rows([&](const auto& row) {
         T* values = row_of(x, row);
+#pragma omp simd
         for (std::int64_t n = 0; n < row.size; ++n)
-            values[n] -= row.centre(n) > 0 ? mean : T(0);
+            values[n] -= mean;
     });
+    clear_isolated(x);
 }
 
-template <class T> void GridOperator<T>::check_compatibility(const Field& f) const {
-    const auto pass = section("reductions", 2);
-    if (isolated_ > 0) {
-        int invalid = 0;
-        for_rows([&](const auto& row) {
-            const T* values = row_of(f, row);
-            for (std::int64_t n = 0; n < row.size; ++n)
-                invalid |= row.centre(n) == 0 && values[n] != 0 ? 1 : 0;
+template <class T> void GridOperator<T>::remove_mean(Field& x) const {
+    const auto pass = section("reductions", 3);
+    parallel::CompensatedSum sum;
+    for_rows([&](const auto& row) {
+        add_integral(sum, row, [values = row_of(std::as_const(x), row)](int n) {
+            return static_cast<double>(values[n]);
         });
+    });
+    subtract_mean(parallel::sum_over_ranks(sum, comm_), x);
+}
+
+template <class T> void GridOperator<T>::check_compatibility(Field& f) const {
+    int invalid = 0;
+    for (std::size_t block = 0; block < isolated_.size(); ++block)
+        for (const std::int64_t at : isolated_[block])
+            invalid |= f.view(block).data()[at] != 0 ? 1 : 0;
+    if (b_)
         MPI_Allreduce(MPI_IN_PLACE, &invalid, 1, MPI_INT, MPI_MAX, comm_);
-        if (invalid != 0)
-            throw std::invalid_argument("the equation has no solution: the right-hand side is not "
-                                        "0 in a cell on all of whose faces b is 0; set it to 0 in "
-                                        "such cells, or open a face");
-    }
+    if (invalid != 0)
+        throw std::invalid_argument("the equation has no solution: the right-hand side is not 0 in "
+                                    "a cell on all of whose faces b is 0; set it to 0 in such "
+                                    "cells, or open a face");
     if (!singular_)
         return;
-    const auto sum = integral([&](const auto& row) {
-        return [values = row_of(f, row)](std::int64_t n) { return static_cast<double>(values[n]); };
+    const auto pass = section("reductions", 3);
+    parallel::CompensatedSum sum, magnitude;
+    for_rows([&](const auto& row) {
+        const T* values = row_of(std::as_const(f), row);
+        add_integral(sum, row, [=](int n) { return static_cast<double>(values[n]); });
+        add_integral(magnitude, row,
+                     [=](int n) { return std::abs(static_cast<double>(values[n])); });
     });
-    const auto magnitude = integral([&](const auto& row) {
-        return [values = row_of(f, row)](std::int64_t n) {
-            return std::abs(static_cast<double>(values[n]));
-        };
-    });
-    linalg::check_compatibility(parallel::sum_over_ranks(sum, comm_),
-                                parallel::sum_over_ranks(magnitude, comm_));
+    const double total = parallel::sum_over_ranks(sum, comm_);
+    linalg::check_compatibility(total, parallel::sum_over_ranks(magnitude, comm_));
+    subtract_mean(total, f);
 }
 
 template class GridOperator<double>;

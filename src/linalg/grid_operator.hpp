@@ -105,8 +105,8 @@ template <class T> class GridOperator {
     /// Subtract the mean of x over all cells that are not isolated.
     void remove_mean(Field& x) const;
     /// Throw `std::invalid_argument` on all ranks if f is not 0 in an isolated cell or, if the
-    /// equation is singular, if f has a mean.
-    void check_compatibility(const Field& f) const;
+    /// equation is singular, if f has a mean that is more than round-off; subtract what it has.
+    void check_compatibility(Field& f) const;
     /// Set x to 0 in isolated cells: s is 0, and b is 0 on all faces of the cell.
     void clear_isolated(Field& x) const;
 
@@ -197,8 +197,10 @@ template <class T> class GridOperator {
         return chosen_.data() + ((row.begin + row.j + row.k + colour) & 1);
     }
     [[nodiscard]] T s() const { return static_cast<T>(equation_.s); }
-    /// Count the isolated cells and the volume of the others.
+    /// Find the isolated cells and the volume of the others.
     void find_isolated();
+    /// Subtract the mean, from its integral, in all cells that are not isolated.
+    void subtract_mean(double sum, Field& x) const;
     /// Return the sum over this rank's cells of `value(row)(n)` times the cell's volume.
     template <class Value> [[nodiscard]] parallel::CompensatedSum integral(Value&& value) const;
 
@@ -226,9 +228,9 @@ template <class T> class GridOperator {
     mutable RowBuffers buffers_;
     domain::HaloExchange<T> halo_;
     parallel::SectionMonitor* sections_;
-    double cells_ = 0;    ///< of this rank
-    double isolated_ = 0; ///< cells of all ranks
-    double volume_ = 0;   ///< of all other cells
+    double cells_ = 0;                                ///< of this rank
+    std::vector<std::vector<std::int64_t>> isolated_; ///< cells of each block, in a field's values
+    double volume_ = 0;                               ///< of all other cells
 };
 
 template <class T>

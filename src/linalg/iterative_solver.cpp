@@ -32,10 +32,6 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
                                     "finite, or too large to be squared");
     a().check_compatibility(f_);
     a().clear_isolated(x_);
-    if (a().singular()) {
-        a().remove_mean(f_); // round-off
-        norm_of_f_ = std::sqrt(a().dot(f_, f_));
-    }
     if (norm_of_f_ > 0)
         iterate(f_, x_);
     else
