@@ -55,6 +55,12 @@ class BlockedFaces {
     template <class Field> [[nodiscard]] auto& value(Field& x, std::size_t cell) const {
         return x.view(places_[cell].first)(places_[cell].second);
     }
+    /// Return whether a blocked face lies between two cells that are not isolated: a surface
+    /// without cells inside.
+    [[nodiscard]] bool has_thin_surface() const {
+        return std::any_of(fluxes_.begin(), fluxes_.end(),
+                           [&](const BlockedFlux& flux) { return flux.other < size(); });
+    }
     [[nodiscard]] double volume(std::size_t cell) const { return volumes_[cell]; }
 
     /// Set y to D x on the cells that are not isolated; x has the values of all cells.
@@ -141,6 +147,22 @@ Equation without_coefficient(Equation equation) {
     return equation;
 }
 
+/// Return the bounds of the cells of all ranks.
+Box<3> bounds_of(MPI_Comm comm, const std::vector<Index<3>>& cells) {
+    constexpr auto none = std::numeric_limits<std::int64_t>::max();
+    std::array<std::int64_t, 6> bounds;
+    bounds.fill(none);
+    for (const Index<3>& at : cells)
+        for (std::size_t a = 0; a < 3; ++a) {
+            bounds[a] = std::min(bounds[a], at[a]);
+            bounds[3 + a] = std::min(bounds[3 + a], -at[a] - 1);
+        }
+    MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 6, MPI_INT64_T, MPI_MIN, comm);
+    if (bounds[0] == none)
+        return {};
+    return {{bounds[0], bounds[1], bounds[2]}, {-bounds[3], -bounds[4], -bounds[5]}};
+}
+
 class BlockedFftSolver final : public IterativeSolver {
   public:
     BlockedFftSolver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
@@ -153,7 +175,7 @@ class BlockedFftSolver final : public IterativeSolver {
         std::vector<Index<3>> cells;
         for (const Index<3>& at : faces_.cells())
             cells.push_back({at[order[0]], at[order[1]], at[order[2]]});
-        const Box<3> region = region_of(cells);
+        const Box<3> region = bounds_of(comm_.get(), cells);
         if (region.empty()) // on no rank a face is blocked
             return;
         near_.emplace(comm_.get(), equation, &region, traffic, sections);
@@ -171,21 +193,6 @@ class BlockedFftSolver final : public IterativeSolver {
   private:
     using Vector = std::vector<double>;
     [[nodiscard]] std::string name() const override { return "cg/fft"; }
-
-    /// Return the bounds of the cells of all ranks.
-    [[nodiscard]] Box<3> region_of(const std::vector<Index<3>>& cells) const {
-        std::array<std::int64_t, 6> bounds;
-        bounds.fill(std::numeric_limits<std::int64_t>::max());
-        for (const Index<3>& at : cells)
-            for (std::size_t a = 0; a < 3; ++a) {
-                bounds[a] = std::min(bounds[a], at[a]);
-                bounds[3 + a] = std::min(bounds[3 + a], -at[a] - 1);
-            }
-        MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 6, MPI_INT64_T, MPI_MIN, comm_.get());
-        if (bounds[0] == std::numeric_limits<std::int64_t>::max())
-            return {};
-        return {{bounds[0], bounds[1], bounds[2]}, {-bounds[3], -bounds[4], -bounds[5]}};
-    }
 
     void iterate(const Field& f, Field& x) override {
         direct_->solve(f, x);
@@ -267,6 +274,34 @@ std::string why_no_blocked_fft(MPI_Comm comm, const Equation& equation) {
     MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MAX, comm);
     return other != 0 ? "its coefficient is neither 0 nor 1 on some faces"
                       : why_no_fft(without_coefficient(equation));
+}
+
+// Times in ns for a cell, by measurements on one core: only their ratios matter.
+bool is_blocked_fft_fast(MPI_Comm comm, const Equation& equation) {
+    const auto axes = axes_of(equation);
+    const std::size_t columns = ModeSolver::order_of(axes)[2];
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    const BlockedFaces faces(equation, axes, rank);
+    const Box<3> region = bounds_of(comm, faces.cells());
+    int thin = faces.has_thin_surface() ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &thin, 1, MPI_INT, MPI_MAX, comm);
+
+    double direct = 6;
+    int longest = 1;
+    bool stretched = false;
+    for (std::size_t a = 0; a < 3; ++a) {
+        longest = std::max(longest, axes[a].cells());
+        if (axes[a].uniform || a == columns)
+            continue;
+        direct += 0.17 * axes[a].cells(); // a product with a matrix
+        stretched = true;
+    }
+    const double iterations = thin != 0 ? 4 * std::sqrt(longest) : 10;
+    const double share =
+        static_cast<double>(region.extent(columns)) / static_cast<double>(axes[columns].cells());
+    const double multigrid = 22 * (stretched ? 25 : 8);
+    return (2 + iterations * share) * direct < multigrid;
 }
 
 std::unique_ptr<LinearSolver> make_blocked_fft_solver(MPI_Comm comm, const Equation& equation,

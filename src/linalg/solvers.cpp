@@ -31,11 +31,14 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                           const Equation& equation, const IterationLimits& limits,
                                           parallel::Traffic& traffic,
                                           parallel::SectionMonitor& sections) {
-    if (name == "auto")
-        name = !is_fft_fast(equation)                       ? "cg"
-               : why_no_fft(equation).empty()               ? "fft"
-               : why_no_blocked_fft(comm, equation).empty() ? "cg/fft"
-                                                            : "cg";
+    if (name == "auto") {
+        name = "cg";
+        if (is_fft_fast(equation) && why_no_fft(equation).empty())
+            name = "fft";
+        else if (is_fft_fast(equation) && why_no_blocked_fft(comm, equation).empty() &&
+                 is_blocked_fft_fast(comm, equation))
+            name = "cg/fft";
+    }
     if (name == "fft")
         return make_fft_solver(comm, equation, traffic, sections);
     if (name == "cg/fft")
