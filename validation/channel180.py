@@ -216,7 +216,7 @@ def page(
             f"**Interim figures: the run has reached t = {result.manifest.time:.3g} of {end:g} "
             "h/u_tau.**\n"
         )
-    yield "## What was run\n"
+    yield "## Run\n"
     yield from table(["", ""], what_was_run(result))
     yield "\n## Against the goals\n"
     yield (
