@@ -1,8 +1,8 @@
 # FFTW::FFTW: the double-precision FFTW 3 interface, from the library that UZUSHIO_FFTW names.
 #
 # FFTW itself is looked for with pkg-config, then where a cluster's modules point to (FFTW_ROOT,
-# FFTW_HOME, FFTW_DIR), then on the compiler's own paths. It is GPL: MKL and SSL II offer the same
-# interface to whoever may not link it.
+# FFTW_HOME, FFTW_DIR), then on the compiler's own paths. FFTW is GPL; MKL and SSL II
+# offer the same interface under other licences.
 if(NOT UZUSHIO_FFTW STREQUAL "${FFTW_FOUND_FOR}")
     unset(FFTW_INCLUDE_DIR CACHE)
     unset(FFTW_LIBRARY CACHE)

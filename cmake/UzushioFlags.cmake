@@ -8,7 +8,7 @@ target_compile_options(
     uzushio_flags
     INTERFACE
         # errno and trapping keep loops from vectorising; NaN and Inf keep their meaning, because
-        # the run loop looks for them.
+        # the run loop checks for them.
         -fno-math-errno
         -fno-trapping-math
         -ffp-contract=fast

@@ -1,7 +1,7 @@
 # Staging for other codes, and solvers of blocks, as installed libraries with headers.
 #
-# libuzushio: staging for other codes. The C interface (include/uzushio/uzushio.h), on which the Fortran module
-# stands, and the C++ classes Writer and Reader with what they need.
+# libuzushio: staging for other codes. The C interface (include/uzushio/uzushio.h), which the Fortran module
+# calls, and the C++ classes Writer and Reader with their dependences.
 #
 # Installed twice from one build: into the Python package (uzushio/include, uzushio/lib), where `uzushio config`
 # finds it, and by a plain `cmake --install` for a site (include, lib). Either is a prefix for find_package(uzushio).
@@ -60,7 +60,7 @@ include(GNUInstallDirs)
 write_basic_package_version_file(
     "${PROJECT_BINARY_DIR}/uzushioConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 
-# A wheel holds no links: what `-luzushio` finds there is a linker script.
+# A wheel cannot contain links: in it, libuzushio.so for `-luzushio` is a linker script.
 file(WRITE "${PROJECT_BINARY_DIR}/libuzushio.so.script"
      "INPUT(libuzushio.so.${PROJECT_VERSION_MAJOR})\n")
 

@@ -33,8 +33,8 @@ set_target_properties(_core PROPERTIES INSTALL_RPATH "${rpath}")
 
 install(TARGETS _core LIBRARY DESTINATION uzushio COMPONENT python EXCLUDE_FROM_ALL)
 
-# Type stubs of the core, uzushio/_core/*.pyi: what a type checker and an editor see of it. They are
-# read off the module itself, which must run here.
+# Type stubs of the core, uzushio/_core/*.pyi, for type checkers and editors. They are generated
+# from the module, which must run here.
 if(SKBUILD AND NOT CMAKE_CROSSCOMPILING)
     set(stubs "${PROJECT_BINARY_DIR}/stubs")
     add_custom_command(

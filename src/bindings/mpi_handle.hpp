@@ -8,7 +8,7 @@
 
 namespace uzushio::bindings {
 
-/// mpi4py hands a communicator over as the integer value of its handle.
+/// Return the communicator of a handle, which mpi4py passes as an integer.
 inline MPI_Comm communicator(std::uintptr_t handle) {
     MPI_Comm comm{};
     static_assert(sizeof(comm) <= sizeof(handle));

@@ -23,7 +23,7 @@ struct Fragment {
 };
 
 /// Encoder of active pixels and runs as a message: either all pixels of its interval, or active
-/// pixels, runs and a footer. The second form is always shorter, so the size tells the form.
+/// pixels, runs and a footer. The second form is always shorter, so the size identifies the form.
 class FragmentEncoder {
   public:
     explicit FragmentEncoder(int max_pixels)

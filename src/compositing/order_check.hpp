@@ -15,9 +15,9 @@ namespace uzushio::compositing {
 ///
 /// Each rank keeps a hash of all its orders up to each picture. Messages and arrivals of pictures
 /// carry the hash, so images of different orders are never blended. Other differences are found by
-/// control messages: a rank that waits long sends its hash to the ranks that it waits for, and all
-/// ranks, including those in no order, send theirs to a parent in a binary tree after 1, 2, 4, ...,
-/// 64 pictures and then after every 64. A rank that finds a difference notifies all others.
+/// control messages. A rank that waits long sends its hash to the ranks that it waits for. All
+/// ranks, including those in no order, send their hashes to a parent in a binary tree: after 1, 2,
+/// 4, ..., 64 pictures, then after every 64. A rank that finds a difference notifies all others.
 class OrderCheck {
   public:
     explicit OrderCheck(MPI_Comm comm);

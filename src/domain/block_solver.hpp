@@ -18,11 +18,11 @@
 
 namespace uzushio::domain {
 
-/// How the values of a field come about.
+/// Kind of a field: the function that sets its values.
 enum class FieldKind {
     evolved,   ///< integrated in time
     derived,   ///< by `derive`, from evolved fields, before each call of `rhs`
-    projected, ///< by `project`, after each stage; its ghosts are the solver's matter
+    projected, ///< by `project`, after each stage; the solver fills its ghosts
     output     ///< by `derive`, when the field is published; not in checkpoints
 };
 
@@ -86,9 +86,9 @@ class SolverBlock {
 /// block at a time; this class decomposes the mesh, allocates, exchanges ghosts, applies boundary
 /// conditions and integrates in time.
 ///
-/// In each stage evolved fields are exchanged together and their boundary conditions applied, then
-/// each derived field is computed on all blocks and exchanged before the next one, then
-/// `before_rhs` and `rhs` are called, the fields advance, and `project` is called.
+/// Order of a stage: the evolved fields are exchanged together, and their boundary conditions
+/// applied; each derived field is computed on all blocks, and exchanged before the next one;
+/// `before_rhs` and `rhs` are called; the fields advance; `project` is called.
 class BlockSolver {
   public:
     BlockSolver();
@@ -165,11 +165,11 @@ class BlockSolver {
     /// says that it reads derived fields.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
 
-    /// Add to an estimate what the subclass allocates and exchanges itself.
+    /// Add the allocations and exchanges of the subclass to an estimate.
     virtual void add_own(const Decomposition& /*decomposition*/,
                          SolverEstimate& /*estimate*/) const {}
 
-    /// Return the counter of what the subclass sends itself.
+    /// Return the counter of the messages that the subclass sends.
     [[nodiscard]] parallel::Traffic& counted_traffic();
 
   private:

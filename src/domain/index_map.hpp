@@ -6,10 +6,10 @@
 
 namespace uzushio::domain {
 
-/// Along which axes values lie at vertices, 1, and along which at cell centres, 0.
+/// Location of values along each axis: 1: at vertices, 0: at cell centres.
 using Stagger = std::array<int, 3>;
 
-/// Indices of values that belong to a box of cells: vertices at both of its ends do.
+/// Return the indices of the values of a box of cells, with the vertices at both of its ends.
 [[nodiscard]] constexpr Box<3> staggered(Box<3> cells, const Stagger& stagger) {
     for (std::size_t a = 0; a < 3; ++a)
         cells.upper[a] += stagger[a];

@@ -142,7 +142,7 @@ template <class T> class PersistentMessages {
                    "; look for the message of that rank, which may have stopped or be in other "
                    "work";
         }
-        /// End started receives whose messages may never come.
+        /// Cancel started receives whose messages may never arrive.
         void cancel() {
             for (MPI_Request& request : requests) {
                 MPI_Cancel(&request);

@@ -14,10 +14,12 @@ namespace uzushio::geometry {
 inline constexpr double fluid = 1;
 inline constexpr double solid = 0;
 
-/// Set the cells of a rectilinear mesh of one zone that a path along uncut links joins to the cell
-/// of a seed to `fluid`, the others to `solid`; ghosts across faces have the values of the cells
-/// that they copy, those beyond a boundary are `solid` (collective). `links`: of each block of this
-/// rank and each axis, among the centres of its cells and ghosts. `phase` has at least one ghost.
+/// Mark the cells of a rectilinear mesh of one zone as `fluid` or `solid` (collective). A cell is
+/// fluid if a path along uncut links joins it to the cell of a seed. Ghosts across faces have the
+/// values of the cells that they copy; ghosts beyond a boundary are solid.
+///
+/// `links`: for each block of this rank and each axis, between the centres of its cells and ghosts.
+/// `phase`: the result, with at least one ghost layer.
 ///
 /// Without seeds, paths begin at the cells at the boundaries of the mesh whose centres are outside
 /// the bounds of all bodies; in a mesh without boundaries at all such cells. Throws

@@ -14,6 +14,19 @@ void check(bool above_zero, const char* what) {
         throw std::invalid_argument(std::string(what) + " must be above 0");
 }
 
+/// Append the two points on a circle around `centre` at the distance `across` from it, on a line
+/// along `axis`. `square`: of half the distance between them.
+void append_circle(std::size_t axis, const Vector& centre, double radius, const Vector& across,
+                   double square, std::vector<Crossing>& found) {
+    for (const double half : {-std::sqrt(square), std::sqrt(square)}) {
+        Vector normal = across;
+        normal[axis] = half;
+        for (double& component : normal)
+            component /= radius;
+        found.push_back({centre[axis] + half, normal});
+    }
+}
+
 class Sphere : public Surface {
   public:
     Sphere(const Vector& centre, double radius) : centre_(centre), radius_(radius) {}
@@ -28,13 +41,7 @@ class Sphere : public Surface {
         }
         if (!(square > 0)) // a line that touches the sphere does not cross it
             return;
-        for (const double half : {-std::sqrt(square), std::sqrt(square)}) {
-            Vector normal = across;
-            normal[axis] = half;
-            for (double& component : normal)
-                component /= radius_;
-            found.push_back({centre_[axis] + half, normal});
-        }
+        append_circle(axis, centre_, radius_, across, square, found);
     }
     [[nodiscard]] Bounds bounds() const override {
         Bounds bounds{centre_, centre_};
@@ -57,8 +64,8 @@ class BoxSurface : public Surface {
 
     void crossings(std::size_t axis, const Vector& point,
                    std::vector<Crossing>& found) const override {
-        // Half-open, so that boxes side by side share no line; points of the lower sides are
-        // outside, as `CutLinks` has it along the axis.
+        // Half-open, so that adjacent boxes share no line; points of the lower sides are outside,
+        // by the convention of `CutLinks` along the axis.
         for (std::size_t a = 0; a < 3; ++a)
             if (a != axis && !(bounds_.lower[a] < point[a] && point[a] <= bounds_.upper[a]))
                 return;
@@ -102,13 +109,7 @@ class Cylinder : public Surface {
         }
         if (!(-0.5 * length_ < height && height <= 0.5 * length_))
             return;
-        for (const double half : {-std::sqrt(square), std::sqrt(square)}) {
-            Vector normal = across;
-            normal[axis] = half;
-            for (double& component : normal)
-                component /= radius_;
-            found.push_back({centre_[axis] + half, normal});
-        }
+        append_circle(axis, centre_, radius_, across, square, found);
     }
     [[nodiscard]] Bounds bounds() const override {
         Bounds bounds{centre_, centre_};

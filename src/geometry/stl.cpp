@@ -75,7 +75,7 @@ class Builder {
                 file_.fail("has a coordinate that is NaN or infinite, in triangle " +
                            std::to_string(number_));
         }
-        if (triangle[0] == triangle[1] || triangle[1] == triangle[2] || triangle[2] == triangle[0])
+        if (has_equal_corners(triangle))
             ++found_.degenerate;
         else
             found_.triangles.push_back(triangle);

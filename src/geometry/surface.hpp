@@ -10,7 +10,7 @@ namespace uzushio::geometry {
 /// Point where a line parallel to an axis meets a surface.
 struct Crossing {
     double position = 0;     ///< along the axis
-    domain::Vector normal{}; ///< unit vector normal to the surface, of either sense
+    domain::Vector normal{}; ///< unit normal of the surface, of either sign
 };
 
 /// Corners of a box parallel to the axes.
@@ -19,7 +19,7 @@ struct Bounds {
     domain::Vector upper{};
 };
 
-/// Surface of a body. It may be open: what is fluid is found by `flood_fill`, never by the sense of
+/// Surface of a body. It may be open: `flood_fill` finds the fluid cells without using the sign of
 /// normals.
 class Surface {
   public:

@@ -46,10 +46,6 @@ Vector unit_normal(const Triangle& triangle) {
     return normal;
 }
 
-bool has_equal_corners(const Triangle& triangle) {
-    return triangle[0] == triangle[1] || triangle[1] == triangle[2] || triangle[2] == triangle[0];
-}
-
 /// Return the number of sides that belong to an odd number of triangles.
 std::int64_t count_open_sides(const std::vector<Triangle>& triangles) {
     std::vector<std::pair<Vector, Vector>> sides;

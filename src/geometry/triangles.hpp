@@ -11,13 +11,18 @@ namespace uzushio::geometry {
 /// Corners of a triangle.
 using Triangle = std::array<domain::Vector, 3>;
 
+/// Return whether two corners are equal.
+[[nodiscard]] inline bool has_equal_corners(const Triangle& triangle) {
+    return triangle[0] == triangle[1] || triangle[1] == triangle[2] || triangle[2] == triangle[0];
+}
+
 /// Surface of triangles.
 ///
 /// A line meets a triangle if an odd number of the triangle's sides, projected along the line,
 /// cross the half-line from the line's point towards higher positions. Whether a side crosses it
 /// depends on that side alone, so that triangles that share a side agree on it: rounding can
-/// neither lose nor double a crossing of a closed surface. A line through a side or a corner is
-/// taken as one at an infinitesimal distance below. Triangles with equal corners have no effect;
+/// neither lose nor double a crossing of a closed surface. A line through a side or a corner counts
+/// as a line at an infinitesimal distance below. Triangles with equal corners have no effect;
 /// those with three corners on a line are kept, because their neighbours share sides with them.
 class Triangles : public Surface {
   public:
@@ -34,8 +39,8 @@ class Triangles : public Surface {
     [[nodiscard]] std::int64_t open_sides() const { return open_sides_; }
 
   private:
-    /// Rectangles of a plane normal to an axis, with the triangles whose projections may be in
-    /// each.
+    /// Rectangles of a plane normal to an axis, each with the triangles whose projections may
+    /// overlap it.
     class Bins {
       public:
         Bins(const std::vector<Triangle>& triangles, const Bounds& bounds, std::size_t axis);

@@ -9,7 +9,7 @@
 
 namespace uzushio::linalg {
 
-/// What a solve did.
+/// Result of a solve, besides the solution.
 struct SolveReport {
     std::string solver;
     int iterations = 0;  ///< 0: a direct solver

@@ -164,7 +164,7 @@ RankPlace bind_rank(const NodeTopology& topology, const RankPlace& place) {
     {
         const int thread = omp_get_thread_num();
         const auto t = static_cast<std::size_t>(thread);
-        // A thread of a service that the first one starts later must not be on one core with it.
+        // Threads that the first one starts later, such as services, must not share its core only.
         if (!topology.bind_thread(thread == 0 ? all : place[t]))
             ++refused;
         bound[t] = topology.bound_processors();

@@ -12,8 +12,9 @@ using RankPlace = std::vector<Processors>;
 
 /// Place the ranks of one node. Return the place of each rank.
 ///
-/// A thread has a core; a processor, if the available cores are fewer than threads. Where these are
-/// also fewer, several threads have the same one. Policies:
+/// Each thread has a core of its own. If there are fewer available cores than threads, it has a
+/// processor (hardware thread) of its own; if there are fewer processors too, threads share them.
+/// Policies:
 ///
 /// - `compact`: consecutive threads and ranks have neighbouring cores.
 /// - `scatter`: threads of a rank have neighbouring cores; consecutive ranks are on packages, NUMA
@@ -22,8 +23,8 @@ using RankPlace = std::vector<Processors>;
 ///   one domain after another.
 /// - `numa_cyclic`: the same; consecutive ranks have the domains in turn.
 ///
-/// The last two are numa_1 and numa_2 of the report of 2008 on compositing by the T2K machine. A
-/// rank with more threads than a domain has cores has several domains.
+/// The last two are numa_1 and numa_2 of the report of 2008 on compositing on the T2K machine. A
+/// rank with more threads than a domain has cores is placed on several domains.
 ///
 /// `available`: processors of the node for these ranks. Throws `std::invalid_argument` if there is
 /// none of the topology among them, for an unknown policy, and for fewer than one rank or thread.
@@ -32,9 +33,10 @@ using RankPlace = std::vector<Processors>;
                                                  const Processors& available, int ranks,
                                                  int threads);
 
-/// Bind this rank: each further OpenMP thread of the calling thread to its processors, the calling
-/// thread, and threads that it starts later, to those of all. Return the processors of each thread,
-/// read back from the system. Throws `std::runtime_error` if the system refuses.
+/// Bind this rank. The calling thread, and threads that it starts later, are bound to the
+/// processors of the whole rank; each further OpenMP thread is bound to its own. Return the
+/// processors of each thread, read back from the system. Throws `std::runtime_error` if the system
+/// refuses.
 RankPlace bind_rank(const NodeTopology& topology, const RankPlace& place);
 
 } // namespace uzushio::parallel

@@ -79,7 +79,7 @@ class CollectiveGroup {
     /// Notify the other ranks that this rank calls no more collective members: they throw `why`.
     /// Does nothing if this rank or another one has aborted already.
     void abort(const std::exception_ptr& why) const noexcept;
-    /// Throw what collective members throw if another rank has aborted.
+    /// Throw the exception of another rank that has aborted, as collective members do.
     void poll_abort() const;
     /// Hook that calls `poll_abort`, for work of one rank for which the others wait.
     [[nodiscard]] WaitHook watch_abort() const;

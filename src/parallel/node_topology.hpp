@@ -22,7 +22,7 @@ class NodeTopology {
 
     /// Return the topology of this node, without processors that its control group excludes.
     static NodeTopology of_this_node();
-    /// Return an imagined topology from a description of hwloc, as "numa:4 core:4 pu:2". Throws
+    /// Return a synthetic topology from a description of hwloc, as "numa:4 core:4 pu:2". Throws
     /// `std::invalid_argument` if the description is invalid.
     static NodeTopology synthetic(const std::string& description);
 

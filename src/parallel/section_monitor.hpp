@@ -60,12 +60,11 @@ class SectionMonitor {
     /// before now that count as elapsed.
     void reset(double earlier = 0);
 
-    /// Record nothing until this is called with true: the comparison for measurements of the cost.
-    /// No section may be open.
+    /// Switch recording on or off, to measure its cost. No section may be open.
     void set_active(bool active) { active_ = active; }
 
-    /// Record events from now on, at most `max_events`. The first half may be laps; after that
-    /// only sections that begin and end are recorded, so that a long run remains visible.
+    /// Record events from now on, at most `max_events`. Laps are recorded up to half of that
+    /// number, then only sections that begin and end, so that the trace covers more of a long run.
     void start_trace(std::size_t max_events);
     /// Return the events in the order of their begins. Those of open sections have duration 0.
     [[nodiscard]] std::span<const Event> events() const { return events_; }

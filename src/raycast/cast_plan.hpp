@@ -51,7 +51,7 @@ struct VolumeLayer {
     bool clipped = false;
 };
 
-/// Block in one picture, with what depends on scene and camera.
+/// Block in one picture, with the data that depend on scene and camera.
 struct VisibleBlock {
     Sampler sampler;
     std::vector<const PointValues*> fields; ///< by index in the scene

@@ -94,7 +94,7 @@ class Reader {
     /// Send a text of at most Command::max_text bytes to the program that writes the stream; it may
     /// change parameters, for example. Returns the number of the command. Only on rank 0, not
     /// collective. Throws StagingError if the engine has no commands (only shm, tcp and mpi have),
-    /// or if the writer is gone.
+    /// or if there is no writer.
     std::uint64_t send(std::string text);
     /// Return the replies that were received in `next` since the last call. Only on rank 0, not
     /// collective.

@@ -7,8 +7,8 @@
 
 namespace uzushio::thermal {
 
-/// Value at a face: the mean of those beside it. Products of it with a flux conserve the square of
-/// the value, also on stretched grids (Verstappen & Veldman 2003).
+/// Central scheme: the value at a face is the mean of the values on either side. Fluxes of it
+/// conserve the integral of the square, also on stretched grids (Verstappen & Veldman 2003).
 struct Central {
     static constexpr int ghosts = 1;
     static constexpr bool by_axis = false; ///< see `VanLeer`
@@ -19,13 +19,13 @@ struct Central {
     }
 };
 
-/// Upwind value with the limiter of van Leer (1974), in the space of indices: bounded.
+/// Bounded scheme: upwind value with the limiter of van Leer (1974), in index space.
 struct VanLeer {
     static constexpr int ghosts = 2;
-    /// One loop for each axis: of the sum of three, GCC makes no vectors.
+    /// One loop for each axis: GCC does not vectorise a loop over the sum of all three.
     static constexpr bool by_axis = true;
     static double at_face(double flux, const double* value, std::ptrdiff_t stride) {
-        // All four are read, and selected: GCC makes no vectors of branches with loads.
+        // All four values are loaded, then selected: GCC does not vectorise loads in branches.
         const double a = value[-2 * stride], b = value[-stride], c = value[0], d = value[stride];
         const bool up = flux > 0;
         const double step = c - b;

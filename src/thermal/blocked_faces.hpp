@@ -33,13 +33,13 @@ class BlockedFaces {
     void set(Field& velocity) const;
 
   private:
-    struct Forced { ///< face beside a fluid cell
+    struct Forced { ///< blocked face beside a fluid cell
         domain::Index<3> at{};
         int opposite = 0;     ///< distance of the opposite face, -1 or 1
         double weight = 0;    ///< of the velocity there
         double area = 0;      ///< negative where the fluid is above
         int surface = 0;      ///< number of the body
-        bool counted = false; ///< shared faces are of two blocks
+        bool counted = false; ///< in sums of this block; a face that two blocks share counts once
         double value = 0;
     };
     struct Row { ///< faces along i at which the velocity is 0

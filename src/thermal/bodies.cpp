@@ -9,8 +9,8 @@ using domain::View;
 
 namespace {
 
-/// Replace advection and diffusion of the component along `A` across axis `B` at a face near a
-/// surface by those of extrapolated values.
+/// Replace the advection and diffusion along axis `B` of the component along `A`, at a face near a
+/// surface, by those of extrapolated values.
 template <class Advected, std::size_t A, std::size_t B>
 void correct_across(const std::array<AxisMetrics, 3>& metrics, const FlowBlock& block,
                     double viscosity, const CutPoint& point, double& derivative) {

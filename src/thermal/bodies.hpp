@@ -8,7 +8,7 @@
 
 namespace uzushio::thermal {
 
-/// Bodies in a flow: what they change in a step.
+/// Corrections of a step for the bodies in a flow.
 class Bodies {
   public:
     /// Throws `std::invalid_argument` on all ranks if the bodies leave no fluid (collective).
@@ -18,12 +18,12 @@ class Bodies {
 
     [[nodiscard]] const ImmersedGrid& grid() const { return grid_; }
 
-    /// Correct the derivative of the velocity component along axis `a` in a block: at open faces
-    /// near surfaces, and at blocked ones.
+    /// Correct the derivative of the velocity component along axis `a` in a block: at blocked
+    /// faces, and at open faces near surfaces.
     void correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
                           const domain::View<double>& derivative);
 
-    /// Compute what `correct_scalar` changes, from fields with valid ghosts (collective).
+    /// Compute the changes that `correct_scalar` adds, from fields with valid ghosts (collective).
     void prepare_scalars(const std::vector<FlowBlock>& blocks) { scalars_.prepare(blocks); }
 
     /// Correct the derivative of scalar `s` in a block, near surfaces and in bodies.

@@ -9,10 +9,12 @@
 
 namespace uzushio::thermal {
 
-/// Forces of the flow on bodies: what the control volumes of the velocity at open faces lose to
-/// them. A volume ends at the centres of the cells beside its face: pressure and normal momentum
-/// flux act on a body through the end beside a blocked face. Momentum passes through its other
-/// sides to a body if a surface, or a blocked face, is beyond them.
+/// Forces of the flow on bodies: the momentum that control volumes of the velocity lose to them.
+///
+/// The control volume of an open face ends at the centres of the two cells beside the face. If the
+/// next face behind an end is blocked, pressure and normal momentum flux at that end act on the
+/// body. The other sides of the volume pass momentum to a body if a surface or a blocked face is
+/// beyond them.
 class BodyForces {
   public:
     /// `points`: open faces near surfaces, of blocks and axes.

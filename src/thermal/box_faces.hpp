@@ -36,7 +36,8 @@ struct ThroughFlow {
     double inflow = 0;
     double outflow_area = 0;
 };
-/// `open_area`: of a face of the box, without what bodies cover.
+/// Return the through-flow of a flow. `open_area` returns the area of a face of the box that no
+/// body covers.
 [[nodiscard]] ThroughFlow through_flow(const FlowParameters& flow,
                                        const std::function<double(const domain::Face&)>& open_area);
 

@@ -31,7 +31,7 @@ CutSide across(const ImmersedGrid& grid, const Lattice& lattice, const CutLinks&
         for (double& component : side.normal)
             component = -component;
     side.surface = grid.body(step > 0 ? cut.lower_body : cut.upper_body);
-    // A point nearer than half a link gives no safe slope: the one behind it is used.
+    // A point nearer than half a link gives an inaccurate slope: use the point behind it.
     if (distance >= 0.5 * spacing) {
         side.near = -(spacing - distance) / distance;
     } else if (lattice.box.contains(moved(at, axis, -step)) &&

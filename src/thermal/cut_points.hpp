@@ -9,7 +9,7 @@ namespace uzushio::thermal {
 
 /// Linear extrapolation of a field across a surface that is near a point, on one side of it.
 struct CutSide {
-    int link = 0;    ///< link that is cut: 1: that to the next point, 2: the one after; 0: none
+    int link = 0;    ///< cut link: 1: that to the next point, 2: the one behind it; 0: none
     int surface = 0; ///< number of the body
     /// Weights of the value at the surface, at the last point before it, and at the point before
     /// that, for the value at the first point beyond it.

@@ -15,8 +15,8 @@ using domain::View;
 using Kind = SubgridModel::Kind;
 using Widths = std::array<double, 3>;
 
-// Written out, because GCC makes no vectors of loops over components. In two dimensions the third
-// ones are 0.
+// Written out, because GCC does not vectorise loops over components. In two dimensions the third
+// components are 0.
 
 /// Return the square of the rate of strain, S:S.
 UZUSHIO_INLINE double strain_squared(const Gradient& g) {

@@ -11,8 +11,8 @@ namespace uzushio::thermal {
 /// Gradient of a velocity: `[a][b]` is that of component `a` along axis `b`.
 using Gradient = std::array<std::array<double, 3>, 3>;
 
-/// Return the constant of a model: that given, or the usual one, 0.17 (Smagorinsky), 0.325 (WALE),
-/// 0.07 (Vreman).
+/// Return the constant of a model: the given one, or the default, 0.17 (Smagorinsky), 0.325 (WALE)
+/// or 0.07 (Vreman).
 [[nodiscard]] double constant_of(const SubgridModel& model);
 
 /// Return the eddy viscosity for a gradient in a cell of these widths, 0 for a gradient of 0. The

@@ -6,7 +6,8 @@
 
 namespace uzushio::thermal {
 
-// Arguments are values: of variables that are captured by reference GCC makes no vectors.
+// Arguments are passed by value: GCC does not vectorise loops over variables that a lambda captures
+// by reference.
 
 /// Return diffusion less advection of the component along `A` through the centre of the cell below
 /// the face `shift` faces from face `n` of a row; `here` is the value at that face.
@@ -18,9 +19,10 @@ double through_cell(const RowMetrics& m, const double* here, std::ptrdiff_t alon
            flux * Scheme::at_face(flux, here, along);
 }
 
-/// Return that along another axis `B` through the lower side: `here` has the lower neighbour at
-/// distance `beside`; `across`, the velocity along B through the side, that at distance `back`
-/// along A.
+/// Return diffusion less advection of the component along `A` through the lower side of its control
+/// volume, normal to another axis `B`. `here` is the value, `beside` the distance in memory of its
+/// neighbour along B; `across` is the velocity along B, `back` the distance of its neighbour along
+/// A.
 template <class Scheme, std::size_t A, std::size_t B>
 double through_side(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
                     const double* across, std::ptrdiff_t back, double viscosity, std::int64_t n,
@@ -40,7 +42,8 @@ double momentum_along(const RowMetrics& m, const double* here, std::ptrdiff_t al
            RowMetrics::at<A>(m.inverse_distance, n);
 }
 
-/// Return that along another axis `B`; `across` has the values at the upper side at distance `up`.
+/// Return the sum over both sides normal to another axis `B`; `across` has the values at the upper
+/// side at distance `up`.
 template <class Scheme, std::size_t A, std::size_t B>
 double momentum_across(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
                        const double* across, std::ptrdiff_t up, std::ptrdiff_t back,

@@ -18,7 +18,7 @@ namespace {
 /// Layers of ghosts, as many as van Leer's scheme reads.
 constexpr int ghosts = 2;
 
-/// Return the positions of vertices -ghosts … cells + ghosts: beyond a boundary of mirror images.
+/// Return the positions of vertices -ghosts … cells + ghosts; beyond a boundary, mirror images.
 std::vector<double> extended(const std::vector<double>& vertices, const linalg::Axis& axis) {
     const AxisMetrics metrics(axis, ghosts);
     std::vector<double> all(ghosts);

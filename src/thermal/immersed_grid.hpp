@@ -23,8 +23,8 @@ class ImmersedGrid {
     ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
                  const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes);
 
-    /// Return the points of component `a` of the velocity in a block, with ghosts but for those
-    /// beyond boundaries; `a` = 3: of cells.
+    /// Return the points of component `a` of the velocity in a block, with ghosts except those
+    /// beyond boundaries; `a` = 3: the cell centres.
     [[nodiscard]] geometry::Lattice lattice(std::size_t block, std::size_t a) const;
     /// Return the links along `axis` between the points of a lattice that are cut.
     [[nodiscard]] geometry::CutLinks links(const geometry::Lattice& lattice,

@@ -6,7 +6,7 @@
 #include "domain/view.hpp"
 #include "thermal/axis_metrics.hpp"
 
-/// Function that must be inlined: GCC makes no vectors of a loop with a call.
+/// Attributes of a function that must be inlined: GCC does not vectorise loops with calls.
 #define UZUSHIO_INLINE [[gnu::always_inline]] inline
 
 namespace uzushio::thermal {

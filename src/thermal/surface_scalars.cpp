@@ -61,8 +61,8 @@ struct Near {
     [[nodiscard]] const CutSide& cut(std::size_t a, int step) const {
         return point_.sides[a][step > 0 ? 1 : 0];
     }
-    /// Return the mean of the differences to the neighbours along an axis that no surface hides; 0
-    /// if there are none.
+    /// Return the mean slope towards the neighbours along an axis that are on this side of all
+    /// surfaces; 0 if there are none.
     [[nodiscard]] double slope(std::size_t a) const {
         double sum = 0;
         int count = 0;
@@ -80,7 +80,7 @@ struct Near {
     std::array<double, 3> slopes_{};
 };
 
-/// Return what a cell gains by diffusion less advection through its lower (0) or upper (1) side
+/// Return the gain of a cell by diffusion less advection through its lower (0) or upper (1) side
 /// along axis `A`, per area; `middle` has its value in the middle of a line of values.
 template <class Advected, std::size_t A>
 double gain(const RowMetrics& m, const RowPointer& velocity, const double* middle,

@@ -11,18 +11,18 @@
 
 namespace uzushio::thermal {
 
-/// Scalars near surfaces and in bodies: what they change in the derivatives of a stage.
+/// Corrections of the time derivatives of scalars, near surfaces and in bodies.
 ///
-/// What a body of given flux gives to the fluid cells beside it is that flux times its area, and
-/// what a conductor gives is what it loses, to round-off: the difference of the sum over the sides
-/// of these cells is spread over the surface.
+/// Scalars are conserved to round-off: the fluid cells beside a body of given flux gain that flux
+/// times the area of the body, and those beside a conducting body gain what the body loses. Any
+/// difference in the sum over the sides of these cells is distributed over the surface.
 class SurfaceScalars {
   public:
     SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const FlowParameters& flow,
                    const std::array<AxisMetrics, 3>& metrics,
                    const std::vector<domain::Box<3>>& blocks);
 
-    /// Compute the changes of the derivatives from fields with valid ghosts (collective).
+    /// Compute the corrections from fields with valid ghosts (collective).
     void prepare(const std::vector<FlowBlock>& blocks);
 
     /// Add the changes to the derivative of scalar `s` in a block near surfaces, and set that in
@@ -55,19 +55,21 @@ class SurfaceScalars {
     [[nodiscard]] bool conducts(int body, std::size_t s) const {
         return body >= 0 && condition(body, s).kind == BodyCondition::Kind::conjugate;
     }
-    /// Scalar around a fluid cell. Beyond a surface of given flux, and of a conductor, the last
-    /// value before it is advected, because its slope may be large; the diffusive flux is apart.
+    /// Values of a scalar around a fluid cell. Beyond a surface of given flux, and of a conductor,
+    /// they repeat the last value before the surface, because the slope there may be large; the
+    /// diffusive flux is in `gradients`.
     struct Lines {
         std::array<std::array<double, 5>, 3> values{};    ///< along each axis, as `line_of`
         std::array<std::array<double, 2>, 3> gradients{}; ///< at such sides, from the cell outwards
     };
     [[nodiscard]] Lines lines_of(const domain::View<const double>& scalar, const CutPoint& point,
                                  std::size_t s, int reach) const;
-    /// Set the changes of a block's fluid cells, and add what they gain through surfaces to the
-    /// sums of the bodies.
+    /// Set the corrections of a block's fluid cells, and add the gains through surfaces to the sums
+    /// of the bodies.
     void set_changes(const FlowBlock& block, std::size_t number, std::size_t s,
                      std::span<parallel::CompensatedSum> into_fluid);
-    /// Likewise of the cells of conductors, through the sides that they share with fluid cells.
+    /// Set the corrections of the cells of conductors, and add the gains through the sides that
+    /// they share with fluid cells to the sums of the bodies.
     void set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
                               std::span<parallel::CompensatedSum> into_bodies);
     void set_bodies(const Part& part, const domain::View<const double>& scalar, std::size_t s,

@@ -12,8 +12,8 @@
 
 namespace uzushio::staging {
 
-/// Commands of readers for the program that writes, and its replies. Nothing waits: the program
-/// takes the commands when it wants to. The memory is bounded. All members are thread-safe.
+/// Commands of readers for the program that writes, and its replies. No member waits; the program
+/// may take the commands at any time. The memory is bounded. All members are thread-safe.
 class CommandMailbox {
   public:
     static constexpr std::size_t max_commands = 64; ///< of one reader, without a sent reply

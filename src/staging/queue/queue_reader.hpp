@@ -25,9 +25,9 @@ class QueueReader {
     /// Wait for the next step up to `limit`. Zero: do not wait.
     [[nodiscard]] Delivery next(std::chrono::nanoseconds limit);
 
-    /// Set whether this reader wants the newest step alone: it then loses older ones at any time,
-    /// and no policy waits for it to receive a step. A step that it holds does not count in the
-    /// depth.
+    /// Set whether this reader receives only the newest step: older ones are dropped for it at any
+    /// time, and no policy waits for it to receive a step. A step that it holds does not count in
+    /// the depth.
     void set_latest_only(bool latest_only);
 
     /// Release a step. Returns false if the reader does not hold it: a request of a remote reader

@@ -1,4 +1,4 @@
-// Space for a new step: what the policies drop, and how long `block` waits.
+// Space for a new step: steps that the policies drop, and waits of `block`.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -150,9 +150,9 @@ void Queue::remove_unneeded(Retain retain, Payloads& released) {
     }
 }
 
-/// Return whether a step may be dropped for a new one: no reader holds it, and with `unwaited` it
-/// is only for readers with `latest_only`, or also for stalled ones. The latter is done for active
-/// readers alone: if there are none, the new step is refused instead.
+/// Return whether a step may be dropped for a new one: no reader holds it, and with `unwaited` only
+/// readers with `latest_only` need it, or stalled ones if there are active readers. Without active
+/// readers the new step is refused instead.
 bool Queue::can_drop(const Entry& entry, Droppable droppable) const {
     if (!entry.holders.empty())
         return false;

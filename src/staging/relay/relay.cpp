@@ -33,8 +33,7 @@ using socket::Connection;
 using Peer = std::shared_ptr<Connection>;
 
 constexpr auto status_interval = std::chrono::milliseconds(100);
-/// A waiting reader gets an error after this time, before it considers the relay silent; it then
-/// asks again.
+/// A waiting reader gets an error after this time, before its own timeout; it then requests again.
 constexpr auto writer_timeout = std::chrono::milliseconds(500);
 constexpr auto connect_timeout = std::chrono::seconds(10);
 constexpr auto send_timeout = std::chrono::seconds(60);

@@ -22,7 +22,7 @@ using socket::WriterConnection;
 
 /// Interval between checks for a writer.
 constexpr auto probe_interval = std::chrono::milliseconds(50);
-/// For one attempt, so that a dead host does not use up the time.
+/// Timeout of one attempt, so that an unreachable host does not use up the time.
 constexpr auto attempt_timeout = std::chrono::seconds(2);
 
 /// Return the Hello of a relay that connects for a reader.

@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Ranks at which streams were found before, so that a further reader asks them first.
+/// Ranks at which streams were found before: a further reader sends its requests to them first.
 class StreamDirectory {
   public:
     void record(const std::string& stream, std::int32_t rank) {

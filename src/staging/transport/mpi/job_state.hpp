@@ -10,8 +10,8 @@ namespace uzushio::staging::mpi {
 [[nodiscard]] void* job_state(std::type_index type,
                               const std::function<std::shared_ptr<void>()>& make);
 
-/// Return this rank's one `State`, for what all streams of a rank share because MPI's own state is
-/// shared: tags, windows, abandoned requests. It is made at the first call, cached as an attribute
+/// Return this rank's only `State`: tags, windows and abandoned requests, which all streams of a
+/// rank share as they share MPI. It is made at the first call, cached as an attribute
 /// of MPI_COMM_SELF, and never destroyed, because MPI may use its memory until the process ends.
 /// Requires that MPI is initialised.
 template <class State> [[nodiscard]] State& job_state() {

@@ -19,9 +19,9 @@ namespace uzushio::staging::mpi {
 
 /// Windows between the ranks of a writer and those of a reader, for push and pull.
 ///
-/// Making and freeing windows is collective, and the other side may never come back. Therefore they
-/// are made once for two groups of processes, for all their streams, and never freed: a job has few
-/// such groups, and MPI_Finalize frees them.
+/// Making and freeing windows is collective, and the other side may never call it again. Therefore
+/// windows are made once for two groups of processes, for all their streams, and never freed: a job
+/// has few such groups, and MPI_Finalize frees them.
 class Windows {
   public:
     explicit Windows(const PeerRanks& peers);

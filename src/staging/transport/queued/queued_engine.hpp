@@ -48,9 +48,9 @@ class QueuedEngine : public WriterEngine {
 
     void discard_buffers() override { allocated_ = 0; }
 
-    /// If any rank fails (no memory, tables that do not match, QueueTimeout, PeerGone if awaited
-    /// readers did not attach, WaitStopped), all ranks throw, the step is not published, and the
-    /// next one may be tried.
+    /// If any rank fails, all ranks throw: the step is not published, and the next one may be
+    /// tried. Causes: no memory, tables that do not match, QueueTimeout, PeerGone (awaited readers
+    /// did not attach), WaitStopped.
     std::optional<std::uint64_t> publish(LocalStep step) override;
 
     void abandon() override;

@@ -17,8 +17,8 @@ class SharedMemoryMapper final : public socket::SegmentMapper {
 
     [[nodiscard]] const std::string& node() const override { return node_; }
     [[nodiscard]] std::span<const std::byte> map(const SegmentPlace& place) override;
-    /// Throws PeerGone if the writer replaced the step while it was in use, because its rank
-    /// considered this reader gone.
+    /// Throws PeerGone if the writer replaced the step while it was in use, because it considered
+    /// this reader dead.
     void end() override;
 
   private:
