@@ -70,7 +70,6 @@ class Sweep {
     [[nodiscard]] const Rect& owned_bounds() const { return owned_; }
 
     [[nodiscard]] const SweepCounters& counters() const { return counters_; }
-    void reset_counters() { counters_ = {}; }
     [[nodiscard]] std::size_t bytes() const { return buffers_.bytes() + exchanger_.bytes(); }
 
   private:

@@ -36,8 +36,8 @@ _LOG = logging.getLogger(__name__)
 class Client:
     """Page with its WebSocket.
 
-    A task sends what waits: the newest message of each kind, then the newest picture of the view
-    if there is credit. Pictures that come in between are lost for this page.
+    A task sends the newest message of each kind, then the newest picture of the view if there is
+    credit. The page does not get pictures that were replaced by newer ones meanwhile.
 
     Attributes:
         name: of the page.
@@ -82,10 +82,6 @@ class Client:
             del self._outbox[next(iter(self._outbox))]
         self._wake.set()
 
-    def wake(self) -> None:
-        """Send the view's newest picture if there is credit."""
-        self._wake.set()
-
     def show(self, view: SharedView) -> None:
         """Show another view."""
         self.view, self._sent = view, None
@@ -124,7 +120,7 @@ class Client:
         """Send until the connection ends.
 
         Raises:
-            ConnectionError: the page is gone.
+            ConnectionError: the page has disconnected.
             TimeoutError: it has received nothing for `SEND_LIMIT` seconds.
         """
         while True:

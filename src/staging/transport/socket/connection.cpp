@@ -209,18 +209,6 @@ asio::awaitable<std::size_t> Connection::read_some(std::span<const iovec> to, De
     }
 }
 
-asio::awaitable<std::size_t> Connection::write_some(std::span<const iovec> from,
-                                                    Deadline deadline) {
-    for (;;) {
-        const IoResult done = try_write(from);
-        if (done.bytes > 0)
-            co_return done.bytes;
-        if (done.wait_for == IoDirection::none)
-            throw_closed();
-        co_await wait(done.wait_for, write_timer_, deadline);
-    }
-}
-
 asio::awaitable<void> Connection::send(std::span<iovec> buffers, std::chrono::nanoseconds timeout) {
     for (buffers = drop(buffers, 0); !buffers.empty();) {
         const IoResult done = try_write(buffers);

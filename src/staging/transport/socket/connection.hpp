@@ -68,9 +68,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Send several buffers, which are modified.
     [[nodiscard]] asio::awaitable<void> send(std::span<iovec> buffers,
                                              std::chrono::nanoseconds timeout);
-    /// Write at least one byte.
-    [[nodiscard]] asio::awaitable<std::size_t> write_some(std::span<const iovec> from,
-                                                          Deadline deadline);
 
     // For a relay, which forwards bytes without storing them: unsent bytes stay in the system's
     // buffers.
