@@ -249,7 +249,7 @@ std::string measure(std::int64_t n, int repeats, bool turned, Reach reach,
     int rank = 0, ranks = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const PartCounts counts = least_surface({64, 64, 64}, ranks, {true, true, true});
+    const PartCounts counts = min_surface_counts({64, 64, 64}, ranks, {true, true, true});
     const auto mesh = box_mesh({n * counts[0], n * counts[1], n * counts[2]}, turned);
     const auto decomposition =
         turned ? Decomposition::multiblock(mesh, ranks) : Decomposition::cartesian(mesh, ranks);

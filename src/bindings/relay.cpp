@@ -43,7 +43,7 @@ class PythonRelay {
         result["connections"] = now.connections;
         result["passed"] = now.passed;
         result["held"] = now.held;
-        result["most_held"] = now.max_held;
+        result["max_held"] = now.max_held;
         return result;
     }
 

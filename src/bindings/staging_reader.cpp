@@ -70,28 +70,28 @@ std::optional<std::string> PythonReader::refusal(int views) {
 }
 
 std::string PythonReader::next(double limit) {
-    return in_turn(turn_, [&, views = views_] {
+    return with_lock(mutex_, [&, views = views_] {
         get().keep_step(refusal(views));
         return name_of(get().next(nanoseconds(limit)));
     });
 }
 
 void PythonReader::seek(std::uint64_t sequence) {
-    in_turn(turn_, [&] { get().seek(sequence); });
+    with_lock(mutex_, [&] { get().seek(sequence); });
 }
 
 staging::StepInfo PythonReader::step() {
-    return in_turn(turn_, [&] { return get().step(); });
+    return with_lock(mutex_, [&] { return get().step(); });
 }
 
 std::uint64_t PythonReader::sequence() {
-    return in_turn(turn_, [&] { return get().sequence(); });
+    return with_lock(mutex_, [&] { return get().sequence(); });
 }
 
 std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair& wanted,
                                         const Target& to) {
     const auto view = values_of(to);
-    const auto missing = in_turn(turn_, [&] { return get().read(field, box(wanted), view); });
+    const auto missing = with_lock(mutex_, [&] { return get().read(field, box(wanted), view); });
     std::vector<BoxPair> result;
     for (const auto& hole : missing)
         result.push_back(pair(hole));
@@ -101,7 +101,7 @@ std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair&
 void PythonReader::read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
                               const Target& to, bool component_axis) {
     const auto view = values_of(to, component_axis);
-    in_turn(turn_, [&] { get().read_block(field, block, with_ghosts, view); });
+    with_lock(mutex_, [&] { get().read_block(field, block, with_ghosts, view); });
 }
 
 void PythonReader::read_blocks(const std::string& field, const nb::dict& blocks, bool with_ghosts,
@@ -111,7 +111,7 @@ void PythonReader::read_blocks(const std::string& field, const nb::dict& blocks,
     for (const auto& [place, array] : blocks) // the dict keeps the memory
         targets.push_back(
             {nb::cast<std::uint32_t>(place), values_of(nb::cast<Target>(array), component_axis)});
-    in_turn(turn_, [&] { get().read_blocks(field, targets, with_ghosts); });
+    with_lock(mutex_, [&] { get().read_blocks(field, targets, with_ghosts); });
 }
 
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
@@ -119,7 +119,7 @@ nb::object PythonReader::view(nb::handle self, const std::string& field, std::ui
     ++views_; // before the step can be released
     std::optional<staging::ConstArrayView> found;
     try {
-        found = in_turn(turn_, [&] {
+        found = with_lock(mutex_, [&] {
             auto& reader = get();
             const auto& step = reader.step();
             auto values = reader.view(field, block);
@@ -150,22 +150,22 @@ void PythonReader::end_view() noexcept {
     if (--views_ > 0 || !detached_)
         return;
     const nb::gil_scoped_release unlock;
-    const std::lock_guard turn(turn_);
+    const std::lock_guard lock(mutex_);
     own_.reset();
     reader_ = nullptr;
 }
 
 bool PythonReader::verify(const std::string& field, std::uint32_t block) {
-    return in_turn(turn_, [&] { return get().verify(field, block); });
+    return with_lock(mutex_, [&] { return get().verify(field, block); });
 }
 
 std::uint64_t PythonReader::send(const std::string& text) {
-    return in_turn(turn_, [&] { return get().send(text); });
+    return with_lock(mutex_, [&] { return get().send(text); });
 }
 
 nb::list PythonReader::take_replies() {
     std::vector<staging::Reply> replies;
-    in_turn(turn_, [&] { replies = get().take_replies(); });
+    with_lock(mutex_, [&] { replies = get().take_replies(); });
     nb::list result;
     for (const auto& reply : replies)
         result.append(nb::make_tuple(reply.number, valid_text(reply.text)));
@@ -173,13 +173,13 @@ nb::list PythonReader::take_replies() {
 }
 
 void PythonReader::release() {
-    in_turn(turn_, [&, views = views_] {
+    with_lock(mutex_, [&, views = views_] {
         get().keep_step(refusal(views));
         get().release();
     });
 }
 
-/// Called with `turn_` held, without Python's lock.
+/// Called with `mutex_` held, without Python's lock.
 template <class Detach> void PythonReader::detach_by(Detach&& detach, int views) {
     if (reader_ == nullptr || detached_.exchange(true))
         return;
@@ -192,7 +192,7 @@ template <class Detach> void PythonReader::detach_by(Detach&& detach, int views)
 }
 
 void PythonReader::detach() {
-    in_turn(turn_, [&, views = views_] {
+    with_lock(mutex_, [&, views = views_] {
         detach_by(std::mem_fn(&staging::Reader::agree_to_detach), views);
     });
 }
@@ -203,7 +203,7 @@ void PythonReader::fail(const std::string& kind, const std::string& text) {
                                             : std::make_exception_ptr(staging::StagingError(text));
     const int views = views_;
     const nb::gil_scoped_release unlock;
-    const std::lock_guard turn(turn_);
+    const std::lock_guard lock(mutex_);
     detach_by([&](staging::Reader& reader) { reader.abort(why); }, views);
 }
 

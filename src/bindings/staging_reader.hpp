@@ -59,8 +59,8 @@ class PythonReader {
 
     std::unique_ptr<staging::Reader> own_;
     staging::Reader* reader_ = nullptr;
-    std::recursive_mutex turn_; ///< taken without Python's lock
-    int views_ = 0;             ///< counted with Python's lock
+    std::recursive_mutex mutex_; ///< taken without Python's lock
+    int views_ = 0;              ///< counted with Python's lock
     std::atomic<bool> detached_ = false;
 };
 

@@ -33,16 +33,17 @@ namespace {
 /// Writer for Python. A recursive mutex serialises threads, since work inside `end_step` may call
 /// it.
 struct PythonWriter {
-    /// Call a member of the writer, or a function on it, with `turn` and without Python's lock.
+    /// Call a member of the writer, or a function on it, with `mutex` locked and without Python's
+    /// lock.
     template <class Work, class... Arguments>
     auto operator()(Work&& work, Arguments&&... arguments) {
-        return in_turn(turn, [&] {
+        return with_lock(mutex, [&] {
             return std::invoke(work, *writer, std::forward<Arguments>(arguments)...);
         });
     }
 
     std::unique_ptr<staging::Writer> writer;
-    std::recursive_mutex turn; ///< taken without Python's lock
+    std::recursive_mutex mutex; ///< taken without Python's lock
 };
 
 using staging::Writer;

@@ -57,12 +57,12 @@ template <class Work> auto interruptible(Work&& work) -> std::invoke_result_t<Wo
     throw std::move(*raised);
 }
 
-/// Call `work` likewise while holding `mutex`, which is locked after Python's lock is released:
-/// threads that share an object are serialised, and waiting ones do not block others.
+/// Call `work` as `interruptible` does, with `mutex` locked after Python's lock is released: calls
+/// on one object are serialised, and a thread that waits for it does not block other objects.
 template <class Work>
-auto in_turn(std::recursive_mutex& mutex, Work&& work) -> std::invoke_result_t<Work> {
+auto with_lock(std::recursive_mutex& mutex, Work&& work) -> std::invoke_result_t<Work> {
     return interruptible([&]() -> std::invoke_result_t<Work> {
-        const std::lock_guard turn(mutex);
+        const std::lock_guard lock(mutex);
         return work();
     });
 }

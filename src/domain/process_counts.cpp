@@ -14,7 +14,8 @@ std::int64_t surface_between(const Index<3>& cells, const PartCounts& counts,
     return surface;
 }
 
-PartCounts least_surface(const Index<3>& cells, int parts, const std::array<bool, 3>& periodic) {
+PartCounts min_surface_counts(const Index<3>& cells, int parts,
+                              const std::array<bool, 3>& periodic) {
     PartCounts best{};
     std::tuple<std::int64_t, std::int64_t, std::int64_t, int, int> least{};
     for (int i = 1; i <= parts; ++i)

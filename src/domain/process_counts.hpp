@@ -17,7 +17,7 @@ using PartCounts = std::array<int, 3>;
 /// Return the factorisation of `parts` with the minimum surface between parts; among equal ones the
 /// best balanced one, then that with the shortest edges, then that with the fewest parts along i,
 /// then along j. All zero if every factorisation has parts without cells.
-[[nodiscard]] PartCounts least_surface(const Index<3>& cells, int parts,
-                                       const std::array<bool, 3>& periodic = {});
+[[nodiscard]] PartCounts min_surface_counts(const Index<3>& cells, int parts,
+                                            const std::array<bool, 3>& periodic = {});
 
 } // namespace uzushio::domain

@@ -20,7 +20,7 @@ std::array<bool, 3> periodic_axes(const Mesh& mesh, int zone) {
 
 std::vector<Box<3>> zone_parts(const Mesh& mesh, int zone, int parts) {
     const Index<3>& cells = mesh.zone(zone).cells;
-    const PartCounts counts = least_surface(cells, parts, periodic_axes(mesh, zone));
+    const PartCounts counts = min_surface_counts(cells, parts, periodic_axes(mesh, zone));
     std::vector<Box<3>> boxes;
     for (int k = 0; k < counts[2]; ++k)
         for (int j = 0; j < counts[1]; ++j)

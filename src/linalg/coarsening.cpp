@@ -90,7 +90,7 @@ std::vector<Block> aligned_blocks(const Index<3>& cells, const std::array<int, 3
     }
     domain::PartCounts counts{};
     for (int parts = static_cast<int>(std::min<std::int64_t>(ranks, most)); parts > 0; --parts) {
-        counts = domain::least_surface(coarse, parts);
+        counts = domain::min_surface_counts(coarse, parts);
         bool large = counts[0] > 0;
         for (std::size_t a = 0; a < 3; ++a)
             large = large && (counts[a] == 1 || coarse[a] / counts[a] >= least);

@@ -116,15 +116,15 @@ class Driver:
         return self.statuses[-1] if self.statuses else None
 
     def _take_news(self) -> None:
-        news = self.exchange.news()
-        self._pictures |= news.pictures
-        self.plots = {one.name: one for one in news.plots or ()} or self.plots
-        self._probes += [value for _, value in news.probes.values()]
-        for one in news.failures.values():
+        events = self.exchange.take_events()
+        self._pictures |= events.pictures
+        self.plots = {one.name: one for one in events.plots or ()} or self.plots
+        self._probes += [value for _, value in events.probes.values()]
+        for one in events.failures.values():
             self._failures[one.request.revision] = RequestFailed(one.message, one.path)
-        self.description = news.description or self.description
-        if news.status is not None:
-            self.statuses.append(news.status)
+        self.description = events.description or self.description
+        if events.status is not None:
+            self.statuses.append(events.status)
 
 
 def run_viewer(

@@ -12,9 +12,9 @@ from uzushio.config import user_cache
 
 def test_stored_values_are_read_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert fft_plans.recall() == ""
-    fft_plans.keep("wise")
-    assert fft_plans.recall() == "wise"
+    assert fft_plans.load() == ""
+    fft_plans.store("wise")
+    assert fft_plans.load() == "wise"
 
 
 def test_a_user_without_a_home_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,5 +23,5 @@ def test_a_user_without_a_home_has_no_memory(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(user_cache.Path, "home", home)
-    fft_plans.keep("wise")
-    assert fft_plans.recall() == ""
+    fft_plans.store("wise")
+    assert fft_plans.load() == ""

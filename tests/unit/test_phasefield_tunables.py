@@ -12,7 +12,7 @@ from uzushio.assimilation.phasefield.tunables import PhaseFieldSubject, declare
 from uzushio.errors import TuningError
 from uzushio.phasefield.parameters import Parameters
 from uzushio.tuning.declared import declare as declare_case
-from uzushio.tuning.result_cache import TuningResult, keep
+from uzushio.tuning.result_cache import TuningResult, store_result
 from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import tuned_overrides
@@ -130,7 +130,9 @@ def test_a_run_uses_and_reports_values_tuned_for_its_ranks_and_size(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     tuned = declare(CASE, [], 2)
     values = tuned.default() | {"blocking.fblt": 12, "blocking.cache_rows": 4}
-    keep(tuned, TuningResult(values, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0"))
+    store_result(
+        tuned, TuningResult(values, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0")
+    )
 
     def used(ranks: int, *overrides: str) -> tuple[list[str], str]:
         lines: list[str] = []

@@ -132,7 +132,7 @@ def run(tmp_path: Path) -> Path:
         },
     }
     (inside / "summary.json").write_text(json.dumps(summary))
-    relay = {"stream": "flow", "ranks": 1, "passed": 5_000_000_000, "most_held": 1e6}
+    relay = {"stream": "flow", "ranks": 1, "passed": 5_000_000_000, "max_held": 1e6}
     (folder / "relay.json").write_text(json.dumps(relay))
     (folder / "checkpoints").mkdir()
     (folder / "checkpoints/summary.json").write_text("not to be looked at")
@@ -374,7 +374,7 @@ def test_the_command_prints_where_the_page_is(
         ("time", 0.1 + 0.2, "0.3"),
         ("wall_shear", -1.25e-7, "−1.25e-7"),
         ("restarted_from", None, "–"),
-        ("x", float("nan"), "not a number"),
+        ("x", float("nan"), "NaN"),
     ],
 )
 def test_numbers_are_written_as_people_read_them(key: str, given: Any, text: str) -> None:

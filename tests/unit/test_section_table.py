@@ -91,7 +91,7 @@ def test_the_roofline_is_measured_once_on_a_machine(
 
 @pytest.mark.parametrize("text", ["", "[", '{"1": 3}', '{"1": {"bytes_per_second": 0}}'])
 def test_damaged_rates_are_measured_again(cache: Path, text: str) -> None:
-    user_cache.keep(rates._name(), text)
+    user_cache.store(rates._name(), text)
     found = roofline(SELF)
     assert found is not None and found.flops_per_second > 1e8
 

@@ -21,7 +21,7 @@ from uzushio.tuning.declared import Declared
 from uzushio.tuning.finals import choose
 from uzushio.tuning.journal import Trials, open_storage
 from uzushio.tuning.race import RaceEntry, race
-from uzushio.tuning.result_cache import TuningResult, file_name, keep, recall
+from uzushio.tuning.result_cache import TuningResult, file_name, load_result, store_result
 from uzushio.tuning.search import Search
 from uzushio.tuning.search_result import Finalist, SearchBudget, SearchResult, SearchSettings
 from uzushio.tuning.space import Space
@@ -186,8 +186,8 @@ def lower_bound(subject: Waves) -> float:
     return min(subject.cost(space.point(one.key)) for one in space.all)
 
 
-def weather(seed: int) -> Callable[[Point, float, float], float]:
-    """Bursts, spells in which all is slower, and jitter."""
+def baseline_drift(seed: int) -> Callable[[Point, float, float], float]:
+    """Return the time of a point under bursts of other load, slow periods and jitter."""
     noise = random.Random(seed)
 
     def seconds(point: Point, cost: float, clock: float) -> float:
@@ -201,7 +201,7 @@ def weather(seed: int) -> Callable[[Point, float, float], float]:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_search_finds_the_best_point_through_noise(tmp_path: Path, seed: int) -> None:
     subject = Waves()
-    outcome = search(tmp_path, subject, Simulated(subject, weather(seed)), 40, seed)
+    outcome = search(tmp_path, subject, Simulated(subject, baseline_drift(seed)), 40, seed)
     values = Space(subject, MACHINE).point(outcome.chosen.key)
     assert subject.cost(values) < 1.03 * lower_bound(subject)
 
@@ -228,7 +228,7 @@ def test_parameters_are_off_unless_a_gain_is_measured(tmp_path: Path) -> None:
         subject = Waves(groups_pay=pays)
         folder = tmp_path / str(pays)
         folder.mkdir()
-        outcome = search(folder, subject, Simulated(subject, weather(1)))
+        outcome = search(folder, subject, Simulated(subject, baseline_drift(1)))
         assert outcome.chosen.key[4] == groups
         # For any prediction, the point was measured.
         assert any(one.key[4] == 2 for one in outcome.guided[:4])
@@ -370,19 +370,19 @@ def test_results_are_valid_only_for_this_machine_number_of_ranks_and_size(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subject = Waves(2)
-    assert recall(subject) is None
-    assert keep(subject, found()) == cache / file_name(subject)
-    assert recall(subject) == found()
-    assert recall(Waves(1)) is None
-    assert recall(Waves(2, size=65)) is None
+    assert load_result(subject) is None
+    assert store_result(subject, found()) == cache / file_name(subject)
+    assert load_result(subject) == found()
+    assert load_result(Waves(1)) is None
+    assert load_result(Waves(2, size=65)) is None
     assert [file.name for file in cache.iterdir()] == [file_name(subject)]
     monkeypatch.setattr(user_cache, "processor_key", lambda: "another")
-    assert recall(subject) is None
+    assert load_result(subject) is None
 
 
 def test_damaged_files_and_files_of_other_versions_are_ignored(cache: Path) -> None:
     subject = Waves(2)
-    keep(subject, found())
+    store_result(subject, found())
     file = cache / file_name(subject)
     text = file.read_text()
     for wrong in (
@@ -394,9 +394,9 @@ def test_damaged_files_and_files_of_other_versions_are_ignored(cache: Path) -> N
         "",
     ):
         file.write_text(wrong)
-        assert recall(subject) is None
+        assert load_result(subject) is None
     file.write_text(text)
-    assert recall(subject) is not None
+    assert load_result(subject) is not None
 
 
 def test_a_cache_folder_that_cannot_be_written_is_no_error(
@@ -404,8 +404,8 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert keep(Waves(), found()) is None
-    assert recall(Waves()) is None
+    assert store_result(Waves(), found()) is None
+    assert load_result(Waves()) is None
 
 
 def test_values_of_the_case_are_not_combined_with_values_tuned_for_others() -> None:

@@ -176,9 +176,9 @@ def test_taking_waits_for_a_change_and_only_the_newest_is_kept() -> None:
         exchange.put(DrawnPicture(request(), pixels, step, 0.0))
         exchange.fail(request(), f"failure {step}")
     assert len(told) == 11
-    news = exchange.news()
-    assert news.pictures["a"].step == 4 and news.failures["a"].message == "failure 4"
-    assert not exchange.news().pictures
+    events = exchange.take_events()
+    assert events.pictures["a"].step == 4 and events.failures["a"].message == "failure 4"
+    assert not exchange.take_events().pictures
 
 
 @pytest.mark.parametrize("channels", [3, 4])

@@ -203,7 +203,7 @@ def watched_exchange() -> Exchange:
 
 
 def reported(exchange: Exchange) -> SteeringState:
-    state = exchange.news().steering
+    state = exchange.take_events().steering
     assert state is not None
     return state
 
@@ -220,13 +220,13 @@ def reported(exchange: Exchange) -> SteeringState:
         ),
     ],
 )
-def test_a_run_that_cannot_be_steered_says_so_in_a_sentence(reply: str, sentence: str) -> None:
+def test_a_run_that_cannot_be_steered_is_reported_in_a_sentence(reply: str, sentence: str) -> None:
     steps, exchange = ScriptedSteps(), watched_exchange()
     link = SteeringLink(steps, exchange)
     link.work()
-    assert "has not yet answered" in reported(exchange).text
+    assert "has not sent its steerable parameters yet" in reported(exchange).text
     assert len(steps.sent) == 1
-    link.work()  # one question at a time
+    link.work()  # one request at a time
     assert len(steps.sent) == 1
     steps.replies = {1: reply}
     link.work()
@@ -251,12 +251,12 @@ def test_a_request_that_gets_no_reply_is_answered_when_the_run_is_lost() -> None
     link = SteeringLink(steps, exchange)
     exchange.steer(SteeringRequest(7, StopRequest(request="stop")))
     link.work()
-    assert exchange.news().steering_answers == []
+    assert exchange.take_events().steering_answers == []
     steps.connection, steps.state = None, "lost"
     link.work()
-    (answer,) = exchange.news().steering_answers
+    (answer,) = exchange.take_events().steering_answers
     assert (answer.number, answer.ok) == (7, False) and "lost" in answer.text
     exchange.steer(SteeringRequest(8, StopRequest(request="stop")))
     link.work()
-    (answer,) = exchange.news().steering_answers
+    (answer,) = exchange.take_events().steering_answers
     assert (answer.number, answer.text) == (8, "The run is not reachable.")

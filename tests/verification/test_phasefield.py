@@ -345,8 +345,8 @@ def test_modes_of_diffusion_change_by_the_factor_of_the_scheme(boundary: str) ->
 
 
 @pytest.mark.parametrize("m", [-1.0, 0.5, 2.0])
-def test_largest_step_is_where_perturbations_begin_to_grow(m: float) -> None:
-    limit = Parameters(1.0, 0.5, 2.0, 0.7).largest_step(m)
+def test_the_maximum_stable_step_is_where_perturbations_begin_to_grow(m: float) -> None:
+    limit = Parameters(1.0, 0.5, 2.0, 0.7).max_stable_dt(m)
     chequers = np.indices((16, 16)).sum(0) % 2 * 2.0 - 1
     rest = 0.0 if 1 - m > m else 1.0  # the phase in which the reaction is the steeper
     for factor, grows in ((0.98, False), (1.02, True)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.job.options import Options
-from uzushio.job.running import Outcome
+from uzushio.job.running import JobResult
 from uzushio.parallel.affinity import Policy
 from uzushio.terminal import tell
 
@@ -40,7 +40,7 @@ class ParameterEstimate:
 
 
 @dataclass(frozen=True)
-class AssimilationResult(Outcome):
+class AssimilationResult(JobResult):
     """Results of an assimilation; see `assimilate`.
 
     Attributes:

@@ -17,7 +17,7 @@ from uzushio.block_solver.interpolation import interpolated
 from uzushio.block_solver.zone_arrays import (
     ZoneArray,
     components_last,
-    largest_blocks,
+    max_block_cells,
     stored_bytes,
     zone_arrays,
 )
@@ -161,7 +161,7 @@ class BlockSolver(Solver):
         """Decompose the mesh, allocate and set the initial fields (collective)."""
         self.case, self.comm = case, comm
         self.step_index, self.time, self.dt = 0, 0.0, 0.0
-        self._cfl, self._max_dt = case.time.cfl, case.time.longest_step
+        self._cfl, self._max_dt = case.time.cfl, case.time.step_limit
         self._steered: dict[str, float] = {}
         self.core = self._make(case, self)
         try:
@@ -169,7 +169,7 @@ class BlockSolver(Solver):
         except ValueError as error:
             raise CaseError(f"{error}.") from error
         self._blocks = self.core.blocks()
-        self._block_cells = largest_blocks(self._blocks, len(self.core.zones()), comm)
+        self._block_cells = max_block_cells(self._blocks, len(self.core.zones()), comm)
         self._derived_step: int | None = None  # step of the derived fields
 
     def step(self, longest: float = float("inf")) -> None:
@@ -311,8 +311,8 @@ class BlockSolver(Solver):
         A subclass adds its own, which `_steer` sets.
         """
         if self._cfl is not None:
-            most = max(1.0, self.case.time.cfl or 0.0)
-            return {"cfl": Parameter(self._cfl, 1e-3, most, "1", "part of the stable time step")}
+            highest = max(1.0, self.case.time.cfl or 0.0)
+            return {"cfl": Parameter(self._cfl, 1e-3, highest, "1", "part of the stable time step")}
         dt = self.case.time.dt or 0.0
         return {"dt": Parameter(self._max_dt, 1e-3 * dt, 100 * dt, "1", "time step")}
 

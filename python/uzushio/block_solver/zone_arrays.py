@@ -42,7 +42,7 @@ def zone_arrays(
     Args:
         core: a solver after its set-up.
         blocks: its blocks.
-        block_cells: as `largest_blocks`.
+        block_cells: as `max_block_cells`.
         whole: whether parts have all values of a block. Otherwise values shared with the next
             block of the zone are in the next block's part only.
     """
@@ -98,7 +98,7 @@ def _staggers(centring: str, dimension: int) -> list[tuple[int, int, int]]:
     return [(i, j, k)]
 
 
-def largest_blocks(blocks: Sequence[CellBox], zones: int, comm: MPI.Comm) -> np.ndarray:
+def max_block_cells(blocks: Sequence[CellBox], zones: int, comm: MPI.Comm) -> np.ndarray:
     """Return for each zone the largest extents i, j, k of a block of any rank (collective)."""
     from mpi4py import MPI
 

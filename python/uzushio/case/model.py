@@ -58,7 +58,7 @@ class Time(Section):
         return self
 
     @property
-    def longest_step(self) -> float:
+    def step_limit(self) -> float:
         """`dt` or `max_dt`; without them infinity."""
         return self.dt or self.max_dt or inf
 

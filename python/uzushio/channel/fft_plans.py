@@ -15,12 +15,12 @@ def _name() -> str:
     return f"fftw-{user_cache.processor_key()}.wisdom"
 
 
-def recall() -> str:
+def load() -> str:
     """Return the stored measurements, empty if there are none."""
-    return user_cache.recall(_name())
+    return user_cache.load(_name())
 
 
-def keep(wisdom: str) -> None:
+def store(wisdom: str) -> None:
     """Store `wisdom` if it is new; a folder that cannot be written is no error."""
-    if wisdom != recall():
-        user_cache.keep(_name(), wisdom)
+    if wisdom != load():
+        user_cache.store(_name(), wisdom)

@@ -101,11 +101,11 @@ class ChannelSolver(Solver):
         self.step_index, self.time = 0, 0.0
         self.dt = 0.0
         self._cfl = self.case.time.cfl
-        self._max_dt = self.case.time.longest_step
+        self._max_dt = self.case.time.step_limit
         self._drive = self.case.flow.drive
         self._steered: dict[str, float] = {}
         # Earlier runs on this machine measured the transforms.
-        known = self.comm.bcast(fft_plans.recall() if self.comm.rank == 0 else "")
+        known = self.comm.bcast(fft_plans.load() if self.comm.rank == 0 else "")
         if known:
             core.import_wisdom(known)
         self.core = core.Solver(
@@ -114,7 +114,7 @@ class ChannelSolver(Solver):
             self.sections.core,
         )
         if self.comm.rank == 0:
-            fft_plans.keep(core.wisdom())
+            fft_plans.store(core.wisdom())
         self._physical: Any = None
         for mode in initial.modes(self.case):
             self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)

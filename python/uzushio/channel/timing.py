@@ -30,7 +30,7 @@ def step_length(case: ChannelCase) -> float:
     else:
         fastest = float(initial.laminar(case).max())
     stable = (case.time.cfl or STABLE_CFL) * case.grid.lx / (case.grid.nx * fastest)
-    return min(stable, case.time.longest_step)
+    return min(stable, case.time.step_limit)
 
 
 def seconds_per_step(case: ChannelCase, ranks: int) -> float:
@@ -56,7 +56,7 @@ def _measure(case: ChannelCase) -> float:
     """Return the minimum time of some steps on this process."""
     from mpi4py import MPI
 
-    known = fft_plans.recall()
+    known = fft_plans.load()
     if known:
         core.import_wisdom(known)
     solver: Any = core.Solver(

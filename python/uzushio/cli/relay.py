@@ -19,7 +19,7 @@ from uzushio.staging.relay import Relay, RelayOptions, RelayProgress, RelayStatu
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: What a user can do about too little memory for a relay.
+#: Advice in the message about too little memory for a relay.
 _ADVICE = (
     "Give the relay less with --memory, use more nodes or fewer ranks a node, or raise the limit."
 )
@@ -94,7 +94,7 @@ def _write_summary(path: Path, status: RelayStatus, comm: MPI.Comm | None, secon
         "stream": ranks[0].stream,
         "ranks": len(ranks),
         "passed": sum(one.passed for one in ranks),
-        "most_held": sum(one.most_held for one in ranks),
+        "max_held": sum(one.max_held for one in ranks),
         "seconds": seconds,
     }
     try:

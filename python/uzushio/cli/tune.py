@@ -26,7 +26,7 @@ from uzushio.tuning import report
 from uzushio.tuning.declared import Declared, declare
 from uzushio.tuning.journal import FILE as JOURNAL
 from uzushio.tuning.journal import open_storage, silence_optuna
-from uzushio.tuning.result_cache import TuningResult, keep, recall
+from uzushio.tuning.result_cache import TuningResult, load_result, store_result
 from uzushio.tuning.runner import JobPointRunner
 from uzushio.tuning.search import Search
 from uzushio.tuning.search_result import SearchBudget, SearchResult, SearchSettings
@@ -129,7 +129,7 @@ def _tune_in(
     words += [word for one in options.overrides for word in ("--set", one)]
     with JobPointRunner(subject.ranks, words, job.warn) as runner:
         space = Space(subject, _machine(folder, runner), declared.given)
-        earlier = recall(subject)
+        earlier = load_result(subject)
         settings = SearchSettings(
             budget,
             options.repetitions,
@@ -171,7 +171,7 @@ def _finish(
     atomic_write(folder / RESULT, json.dumps(content, indent=1) + "\n")
     kept = None
     if options.keep:
-        kept = keep(
+        kept = store_result(
             subject,
             TuningResult(
                 space.point(outcome.chosen.key),

@@ -48,7 +48,7 @@ def processor_key() -> str:
     return hashlib.sha256(_processor()[1].encode()).hexdigest()[:12]
 
 
-def recall(name: str) -> str:
+def load(name: str) -> str:
     """Return the text of the file `name` in the folder, empty if there is none."""
     try:
         return (folder() / name).read_text(encoding="utf-8")
@@ -56,7 +56,7 @@ def recall(name: str) -> str:
         return ""
 
 
-def keep(name: str, text: str) -> Path | None:
+def store(name: str, text: str) -> Path | None:
     """Write the file `name` in the folder atomically.
 
     Returns:

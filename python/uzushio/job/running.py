@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobResult:
     """Results in the folder of a run or an assimilation of this process.
 
     Attributes:
@@ -67,7 +67,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class RunResult(Outcome):
+class RunResult(JobResult):
     """Results of a run; see `run`.
 
     Attributes:

@@ -80,7 +80,7 @@ def _name() -> str:
 def _stored() -> dict[str, dict[str, float]]:
     """Return the stored rates of a node by the number of its ranks."""
     try:
-        found = json.loads(user_cache.recall(_name()) or "{}")
+        found = json.loads(user_cache.load(_name()) or "{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -106,5 +106,5 @@ def _measured(node: MPI.Comm, doubles: int) -> Roofline:
         core.triad_rate(node.handle, doubles, _REPEATS), core.flop_rate(node.handle, _REPEATS)
     )
     if node.rank == 0:
-        user_cache.keep(_name(), json.dumps({**_stored(), str(node.size): asdict(found)}))
+        user_cache.store(_name(), json.dumps({**_stored(), str(node.size): asdict(found)}))
     return found

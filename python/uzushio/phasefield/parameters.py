@@ -54,7 +54,7 @@ class Parameters:
         """The number b = Δt / τ."""
         return self.dt / self.tau
 
-    def largest_step(self, *m: float) -> float:
+    def max_stable_dt(self, *m: float) -> float:
         """Return the maximum stable step, equation (3), for the worst of the values of m.
 
         For φ between 0 and 1: values far outside can diverge with any step.
@@ -66,12 +66,12 @@ class Parameters:
         return 2.0 / (8.0 * self.epsilon**2 / (self.tau * self.spacing**2) + steepest / self.tau)
 
     def check_step(self, *m: float) -> None:
-        """Raise `ModelError` if dt is above `largest_step` for values of m.
+        """Raise `ModelError` if dt is above `max_stable_dt` for values of m.
 
         Raises:
             ModelError: dt is unstable; the message states the maximum.
         """
-        limit = self.largest_step(*m)
+        limit = self.max_stable_dt(*m)
         if self.dt > limit:
             raise ModelError(
                 f"phase field: dt = {self.dt:g} is unstable; the maximum stable step is "

@@ -17,7 +17,7 @@ from uzushio.pipeline.stream import Grid, Quantity
 from uzushio.raycast import default_threads
 
 #: Box of global indices, and the values on it.
-Patch = tuple[Box, np.ndarray]
+BoxValues = tuple[Box, np.ndarray]
 #: Allocator of memory of a shape and dtype for a result.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
@@ -39,7 +39,7 @@ class Node(ABC):
         return dict.fromkeys(self.of, box)
 
     @abstractmethod
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute the values on a box, (z, y, x) and components last.
 
         Args:
@@ -49,9 +49,9 @@ class Node(ABC):
         """
 
 
-def _inside(patch: Patch, box: Box) -> np.ndarray:
-    """Return the values of a patch on a box inside it."""
-    return patch[1][box.slices(patch[0].start)]
+def _inside(stored: BoxValues, box: Box) -> np.ndarray:
+    """Return the values on a box inside that of `stored`."""
+    return stored[1][box.slices(stored[0].start)]
 
 
 def _typed(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
@@ -71,7 +71,7 @@ class Component(Node):
         super().__init__(quantity, grid, [vector])
         self._number = number
 
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Return a view of the vector's values."""
         return _inside(values[self.of[0]], box)[..., self._number]
 
@@ -99,7 +99,7 @@ class Expression(Node):
         super().__init__(quantity, grid, list(of.values()))
         self._fields, self._expression, self._numbers = of, expression, numbers
 
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Evaluate the expression in one pass."""
         numbers = self._numbers()
         known: dict[str, np.ndarray | float] = {}
@@ -167,7 +167,7 @@ class Derivatives(Node):
         return dict.fromkeys(self.of, Box((z, y, x), (nz, ny, nx)))
 
     def _arguments(
-        self, box: Box, values: Mapping[str, Patch]
+        self, box: Box, values: Mapping[str, BoxValues]
     ) -> tuple[Box, list[tuple[np.ndarray, np.ndarray]], tuple[int, ...], list[np.ndarray]]:
         """Return the input box, and stencils, offset and coordinates for the kernels."""
         taken = self.takes(box)[self.of[0]]
@@ -194,7 +194,7 @@ class Gradient(Derivatives):
         if self._axis is not None and self._mesh is None:
             self.axes = (self._axis,)
 
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute by the kernel; on a curvilinear mesh always all three components."""
         taken, tables, offset, mesh = self._arguments(box, values)
         dtype = self.quantity.dtype
@@ -216,7 +216,7 @@ class VelocityGradient(Derivatives):
         super().__init__(quantity, grid, of)
         self._kind = getattr(_core.pipeline.Quantity, kind)
 
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute by the kernel, in one pass."""
         taken, tables, offset, mesh = self._arguments(box, values)
         dtype, components = self.quantity.dtype, self.quantity.components
@@ -231,7 +231,7 @@ class VelocityGradient(Derivatives):
 class Magnitude(Node):
     """Magnitude of a vector, or of several scalars as its components."""
 
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute the root of the sum of squares."""
         parts = []
         for name in self.of:
@@ -271,7 +271,7 @@ class Resampled(Node):
         )
         return {self.of[0]: Box((z, y, x), (nz, ny, nx))}
 
-    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+    def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Interpolate along one axis after the other."""
         taken = self.takes(box)[self.of[0]]
         found = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from uzushio.domain.box import Box
 from uzushio.pipeline.stream import Grid
 
-Places = tuple[slice, slice, slice]
+SliceTriple = tuple[slice, slice, slice]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class PeriodicWrap:
             order, after all pieces are in the array.
     """
 
-    pieces: list[tuple[Box, Places]]
+    pieces: list[tuple[Box, SliceTriple]]
     fills: list[tuple[int, int, int, int]]
 
     @staticmethod

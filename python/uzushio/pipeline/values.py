@@ -13,7 +13,7 @@ from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import collective
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
-from uzushio.pipeline.nodes import Patch
+from uzushio.pipeline.nodes import BoxValues
 from uzushio.pipeline.periodic_wrap import PeriodicWrap
 from uzushio.pipeline.step_plan import StepPlan, own_boxes
 from uzushio.pipeline.tiles import stored_box
@@ -55,7 +55,7 @@ class StepValues:
         inside: bool,
         pool: BufferPool,
         sections: SectionMonitor,
-        held: dict[str, Patch] | None = None,
+        held: dict[str, BoxValues] | None = None,
     ) -> None:
         """Prepare for a step; no values are read.
 
@@ -72,7 +72,7 @@ class StepValues:
         """
         self._graph, self._plan, self._step, self._comm = graph, step_plan, step, comm
         self._inside, self._pool, self._sections = inside, pool, sections
-        self._patches: list[dict[str, Patch]] = [{} for _ in step_plan.tiles]
+        self._tile_values: list[dict[str, BoxValues]] = [{} for _ in step_plan.tiles]
         self._loaded: set[str] = set()
         self._failures: dict[str, str] = {}
         self._held = {} if held is None else held
@@ -80,7 +80,7 @@ class StepValues:
 
     def release(self) -> None:
         """Drop all references to the step."""
-        self._patches.clear()
+        self._tile_values.clear()
 
     def load(self, needs: Iterable[Need]) -> None:
         """Read and compute the values of these needs that are not loaded yet (collective).
@@ -119,9 +119,9 @@ class StepValues:
                     self._fetch(name, piece, values[places])
                 pieces.fill(values)
                 self._held[name] = box, values
-            for (_, _, boxes), patches in zip(self._plan.tiles, self._patches, strict=True):
+            for (_, _, boxes), tile_values in zip(self._plan.tiles, self._tile_values, strict=True):
                 if name in boxes:
-                    patches[name] = self._held[name]
+                    tile_values[name] = self._held[name]
 
     def _read_inside(self, names: frozenset[str]) -> None:
         """View values in this rank's memory, and read slabs from other ranks, in the solver."""
@@ -130,13 +130,13 @@ class StepValues:
         views: dict[tuple[int, str], np.ndarray] = {}
         for number, (_, _, boxes) in enumerate(self._plan.tiles):
             for name in sorted(names & boxes.keys()):
-                patch = self._own(name, boxes[name], views)
-                if patch is None:
+                own = self._own(name, boxes[name], views)
+                if own is None:
                     values, wrap = self._memory(name, boxes[name], (number, name))
-                    patch = boxes[name], values
+                    own = boxes[name], values
                     fills.append((wrap, values))
                     reads += self._copy_local_pieces(name, wrap, values, views)
-                self._patches[number][name] = patch
+                self._tile_values[number][name] = own
         rounds = self._plan.rounds.get(names)
         if rounds is None:
             rounds = max(self._comm.allgather(len(reads)))
@@ -150,7 +150,9 @@ class StepValues:
             name = next(iter(block.ghosts))
             self._step.read(name, Box(block.box(name).start, (1, 1, 1)), fill=0)
 
-    def _own(self, name: str, box: Box, views: dict[tuple[int, str], np.ndarray]) -> Patch | None:
+    def _own(
+        self, name: str, box: Box, views: dict[tuple[int, str], np.ndarray]
+    ) -> BoxValues | None:
         """Return a view of a field if one block of this rank contains the box."""
         for block, own in own_boxes(self._step, name, self._comm.rank):
             if contains(own, box):
@@ -206,7 +208,7 @@ class StepValues:
             try:
                 for number, (_, _, boxes) in enumerate(self._plan.tiles):
                     if name in boxes:
-                        patches, box = self._patches[number], boxes[name]
+                        tile_values, box = self._tile_values[number], boxes[name]
 
                         def take(
                             shape: tuple[int, ...],
@@ -215,7 +217,7 @@ class StepValues:
                         ) -> np.ndarray:
                             return self._pool.take(key, shape, dtype)
 
-                        patches[name] = (box, node.compute(box, patches, take))
+                        tile_values[name] = (box, node.compute(box, tile_values, take))
             except Exception as error:
                 failed[name] = f"the source '{name}' cannot be computed: {error}"
         if self._comm.allreduce(len(failed)):
@@ -231,13 +233,13 @@ class StepValues:
             if name in self._failures:
                 raise PipelineError(f"{self._failures[name]}.")
         found = []
-        for (on, tile, _), patches in zip(self._plan.tiles, self._patches, strict=True):
+        for (on, tile, _), tile_values in zip(self._plan.tiles, self._tile_values, strict=True):
             if on.name != grid.name:
                 continue
             points, cells, stored = stored_box(need, grid, tile.points)
             if points.size == 0:
                 continue
-            fields = {name: _slice(patches[key], stored) for name, key in names.items()}
+            fields = {name: _slice(tile_values[key], stored) for name, key in names.items()}
             corners = need.corner_field(grid)
             found.append(
                 Part(
@@ -246,14 +248,14 @@ class StepValues:
                     cells,
                     stored,
                     fields,
-                    None if corners is None else _slice(patches[corners], grid.corners(stored)),
+                    None if corners is None else _slice(tile_values[corners], grid.corners(stored)),
                 )
             )
         return found
 
 
-def _slice(patch: Patch, box: Box) -> np.ndarray:
-    """Return a read-only view of a patch's values on a box."""
-    view = patch[1][box.slices(patch[0].start)].view()
+def _slice(stored: BoxValues, box: Box) -> np.ndarray:
+    """Return a read-only view of stored values on a box inside theirs."""
+    view = stored[1][box.slices(stored[0].start)].view()
     view.flags.writeable = False
     return view

@@ -12,7 +12,7 @@ from uzushio.report import words
 Bar = tuple[str, str, float]
 
 
-class Part(NamedTuple):
+class SummaryPart(NamedTuple):
     """Entries of a summary that belong together: bars of seconds, or a table of all else."""
 
     title: str
@@ -45,12 +45,12 @@ def sections(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [(first.replace("  ", "\u2003"), *rest) for first, *rest in section_rows(data)]
 
 
-def nested(results: Mapping[str, Any]) -> list[Part]:
+def nested(results: Mapping[str, Any]) -> list[SummaryPart]:
     """Return the entries that have entries of their own."""
     return [_part(key, values) for key, values in results.items() if isinstance(values, Mapping)]
 
 
-def _part(key: str, values: Mapping[str, Any]) -> Part:
+def _part(key: str, values: Mapping[str, Any]) -> SummaryPart:
     title = words.name(key)
     if values and all(isinstance(one, Mapping) for one in values.values()):
         columns = [
@@ -62,7 +62,7 @@ def _part(key: str, values: Mapping[str, Any]) -> Part:
             (words.name(name), *(words.value(column, one.get(column)) for column in columns))
             for name, one in values.items()
         ]
-        return Part(title, (), rows, ("", *map(words.name, columns)), len(columns))
+        return SummaryPart(title, (), rows, ("", *map(words.name, columns)), len(columns))
     if key.startswith("seconds") and all(isinstance(one, (int, float)) for one in values.values()):
-        return Part(title, bars(values))
-    return Part(title, (), facts(values))
+        return SummaryPart(title, bars(values))
+    return SummaryPart(title, (), facts(values))

@@ -12,11 +12,11 @@ _NAMES = {
     "seconds_waiting": "waiting for steps",
     "seconds_working": "working on steps",
     "seconds_total": "wall time",
-    "peak_bytes": "most memory of the queue",
+    "peak_bytes": "maximum memory of the queue",
     "bytes_read": "read from the stream",
     "bytes_kept": "memory for derived fields",
     "bytes_copied": "copied for the function",
-    "most_held": "most held at once",
+    "max_held": "maximum held at once",
     "passed": "passed on",
     "steps_done": "steps done",
     "steps_used": "steps used",
@@ -38,7 +38,7 @@ def value(key: str, given: Any) -> str:
     if isinstance(given, (int, float)):
         if key.startswith("seconds") or key.endswith("_seconds"):
             return duration(float(given))
-        if "bytes" in key or key in ("passed", "held", "most_held"):
+        if "bytes" in key or key in ("passed", "held", "max_held"):
             return size(float(given))
         return number(given)
     if isinstance(given, (list, tuple)):
@@ -49,7 +49,7 @@ def value(key: str, given: Any) -> str:
 def number(given: float) -> str:
     """Format a number with four digits; integers with all, in groups of three digits."""
     if isinstance(given, float) and not math.isfinite(given):
-        return "not a number" if math.isnan(given) else "infinite"
+        return "NaN" if math.isnan(given) else "infinite"
     if float(given).is_integer() and abs(given) < 1e15:
         return f"{int(given):,}".replace(",", "\u202f")
     return f"{given:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1)

@@ -59,7 +59,7 @@ class RelayStatus:
         connections: number of spliced connections.
         passed: bytes sent towards readers since the start.
         held: bytes held now.
-        most_held: maximum of the bytes held.
+        max_held: maximum of the bytes held.
     """
 
     stream: str
@@ -67,7 +67,7 @@ class RelayStatus:
     connections: int
     passed: int
     held: int
-    most_held: int
+    max_held: int
 
 
 class Relay:
@@ -134,5 +134,5 @@ def describe(status: RelayStatus, rate: float) -> str:
     return (
         f"{stream}, {status.readers} readers, {status.connections} connections, "
         f"{rate / 1e9:.2f} GB/s, {status.held / 2**20:.1f} MiB held "
-        f"(at most {status.most_held / 2**20:.1f})"
+        f"(at most {status.max_held / 2**20:.1f})"
     )

@@ -71,30 +71,30 @@ def file_of(subject: Subject) -> Path:
     return user_cache.folder() / file_name(subject)
 
 
-def keep(subject: Subject, kept: TuningResult) -> Path | None:
+def store_result(subject: Subject, result: TuningResult) -> Path | None:
     """Store a result, replacing an earlier one.
 
     Returns:
         Path of the file, or None if the cache folder is not writable.
     """
-    content = {"format": FORMAT, **_key(subject), **dataclasses.asdict(kept)}
-    return user_cache.keep(file_name(subject), json.dumps(content, indent=2) + "\n")
+    content = {"format": FORMAT, **_key(subject), **dataclasses.asdict(result)}
+    return user_cache.store(file_name(subject), json.dumps(content, indent=2) + "\n")
 
 
-def recall(subject: Subject) -> TuningResult | None:
+def load_result(subject: Subject) -> TuningResult | None:
     """Return the stored result for this machine, number of ranks and size, or None.
 
     A damaged file, or one of a version with other parameters or rules, is ignored.
     """
     try:
-        content = json.loads(user_cache.recall(file_name(subject)))
+        content = json.loads(user_cache.load(file_name(subject)))
         if content.pop("format") != FORMAT:
             return None
         for name, value in _key(subject).items():
             if content.pop(name) != value:
                 return None
-        kept = TuningResult(**content)
-        return kept if _fits(kept.values, subject) and kept.seconds > 0 else None
+        result = TuningResult(**content)
+        return result if _fits(result.values, subject) and result.seconds > 0 else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from uzushio.case.model import read_document
 from uzushio.tuning.declared import Declared, declare, is_tunable
-from uzushio.tuning.result_cache import TuningResult, file_of, recall
+from uzushio.tuning.result_cache import TuningResult, file_of, load_result
 from uzushio.tuning.subject import Value
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def tuned_overrides(
     declared = declare(file, overrides, comm.size)
     if not declared.used:
         return []
-    kept: TuningResult | None = comm.bcast(recall(declared.subject) if comm.rank == 0 else None)
+    kept: TuningResult | None = comm.bcast(
+        load_result(declared.subject) if comm.rank == 0 else None
+    )
     chosen, text = choose(declared, kept)
     if text and comm.rank == 0:
         say(text)

@@ -61,7 +61,7 @@ class DrawnPicture:
     """Picture of a view; its pixels are not written to after `Exchange.put`.
 
     Attributes:
-        request: what was drawn.
+        request: the request that was drawn.
         pixels: red, green, blue (and an unused fourth channel); shape (height, width, 3 or 4).
         step: number of its step.
         time: time of that step.
@@ -178,10 +178,10 @@ class Failure:
 
 
 @dataclass
-class News:
-    """What the drawing side has passed since the last call of `Exchange.news`.
+class Events:
+    """Results of the drawing side since the last call of `Exchange.take_events`.
 
-    The newest of each, and all answers to requests to the run.
+    The newest of each kind and view, and all answers to requests to the run.
     """
 
     pictures: dict[str, DrawnPicture] = field(default_factory=dict)
@@ -196,7 +196,7 @@ class News:
 
 @dataclass
 class _View:
-    """Request of a view, and what of it was taken."""
+    """Request of a view, and keys of its parts that were taken."""
 
     request: DrawRequest
     ready: bool = False
@@ -217,7 +217,7 @@ class Exchange:
         self._views: dict[str, _View] = {}
         self._newest: int | None = None
         self._turns = 0
-        self._news = News()
+        self._events = Events()
         self._steering: list[SteeringRequest] = []
         self._plots: PlotRequest | None = None
         self._notify: Callable[[], None] | None = None
@@ -268,51 +268,51 @@ class Exchange:
     def put(self, picture: DrawnPicture) -> None:
         """Pass a picture to the viewers of its view."""
         with self._changed:
-            self._news.pictures[picture.request.view] = picture
+            self._events.pictures[picture.request.view] = picture
             if picture.probe is not None:
-                self._news.probes[picture.request.view] = picture.request, picture.probe
+                self._events.probes[picture.request.view] = picture.request, picture.probe
         self._tell()
 
     def put_probe(self, request: DrawRequest, value: ProbeValue) -> None:
         """Pass the values under the pointer, for a request with `only_probe`."""
         with self._changed:
-            self._news.probes[request.view] = request, value
+            self._events.probes[request.view] = request, value
         self._tell()
 
     def fail(self, request: DrawRequest, message: str, path: KeyPath = ()) -> None:
         """Pass the reason why a request is not drawn; it is due again after a change."""
         with self._changed:
-            self._news.failures[request.view] = Failure(request, message, path)
+            self._events.failures[request.view] = Failure(request, message, path)
         self._tell()
 
     def describe(self, description: StreamDescription) -> None:
         """Pass the content of the stream."""
         with self._changed:
-            self._news.description = description
+            self._events.description = description
         self._tell()
 
     def report(self, status: Status) -> None:
         """Pass the state of the link."""
         with self._changed:
-            self._news.status = status
+            self._events.status = status
         self._tell()
 
     def take_steering(self) -> list[SteeringRequest]:
-        """Return the requests to the run, in their order, and forget them."""
+        """Return and remove the requests to the run, in their order."""
         with self._changed:
             found, self._steering = self._steering, []
         return found
 
     def report_steering(self, state: SteeringState) -> None:
-        """Pass what can be steered."""
+        """Pass the steerable parameters and the holder of the right to steer."""
         with self._changed:
-            self._news.steering = state
+            self._events.steering = state
         self._tell()
 
     def answer_steering(self, answer: SteeringAnswer) -> None:
         """Pass the answer to a request to the run."""
         with self._changed:
-            self._news.steering_answers.append(answer)
+            self._events.steering_answers.append(answer)
         self._tell()
 
     def take_plots(self) -> PlotRequest | None:
@@ -324,20 +324,20 @@ class Exchange:
     def report_plots(self, plots: tuple[PlotState, ...]) -> None:
         """Pass all plots."""
         with self._changed:
-            self._news.plots = plots
+            self._events.plots = plots
         self._tell()
 
     # ---- gateway's side
 
     def listen(self, notify: Callable[[], None] | None) -> None:
-        """Call `notify`, on the drawing side's thread, after each change of the news."""
+        """Call `notify`, on the drawing side's thread, after each event."""
         self._notify = notify
         self._tell()
 
-    def news(self) -> News:
-        """Return what is new, and forget it."""
+    def take_events(self) -> Events:
+        """Return and remove the results since the last call."""
         with self._changed:
-            found, self._news = self._news, News()
+            found, self._events = self._events, Events()
         return found
 
     def want(self, request: DrawRequest) -> None:
@@ -381,7 +381,7 @@ class Exchange:
         return request.revision, request.settings.size, request.final, request.step
 
     def _key(self, request: DrawRequest) -> Any:
-        """Return what identifies the picture of a request."""
+        """Return a key of the picture of a request."""
         step = self._newest if request.step is None else request.step
         return request.revision, request.settings.size, request.final, step
 

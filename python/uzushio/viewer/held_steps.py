@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uzushio.domain.box import contains
-from uzushio.pipeline.nodes import Patch
+from uzushio.pipeline.nodes import BoxValues
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -29,7 +29,7 @@ class HeldStep:
     """
 
     step: Step
-    values: dict[str, Patch] = field(default_factory=dict)
+    values: dict[str, BoxValues] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property

@@ -62,10 +62,10 @@ class Change(Message):
     value: Any
 
 
-class Patch(Message):
+class DocumentPatch(Message):
     """Changes of the document, applied as a whole or not at all.
 
-    A change of what another page has changed after revision `base` is refused.
+    A change of a value that another page has changed after revision `base` is refused.
     """
 
     type: Literal["patch"]
@@ -165,7 +165,7 @@ class Record(Message):
 
 
 class StopRecording(Message):
-    """End the movie; its file can be fetched when `recording` says so."""
+    """End the movie; its file can be fetched in the state `ready` of `recording`."""
 
     type: Literal["stop_recording"]
 
@@ -173,7 +173,7 @@ class StopRecording(Message):
 FromPage = (
     Ack
     | Video
-    | Patch
+    | DocumentPatch
     | Drag
     | Size
     | Pointer
@@ -262,7 +262,7 @@ class StatusMessage(Message):
 
 
 class SteeringMessage(Message):
-    """What can be steered, and which page may.
+    """State of steering, and the page that holds the right.
 
     Attributes:
         state: of the run.

@@ -155,7 +155,7 @@ class Session:
             self._resize(view)
         elif view.name not in self.document.views:
             raise RefusedChange("there is no view yet: the stream has not delivered its first step")
-        elif isinstance(message, messages.Patch):
+        elif isinstance(message, messages.DocumentPatch):
             changes = [(tuple(change.path), change.value) for change in message.changes]
             self.change(client, changes, message.base)
         elif isinstance(message, messages.Pointer):
@@ -252,7 +252,7 @@ class Session:
         return self.views[name]
 
     def _start(self, view: SharedView) -> None:
-        """Request the first picture for a page, and tell it the state of the view."""
+        """Request the first picture for a page, and send it the state of the view."""
         if view.name not in self.document.views:
             if self._loaded:
                 start: Mapping[str, Any] = self.document.views[self._loaded[0]].values
@@ -305,31 +305,31 @@ class Session:
     # ---- drawing side
 
     def publish(self) -> None:
-        """Pass what the drawing side has delivered to the pages."""
-        news = self._exchange.news()
-        if news.description is not None:
-            self._description = news.description
-            self._post(messages.DescriptionMessage(stream=news.description))
+        """Send the results of the drawing side to the pages."""
+        events = self._exchange.take_events()
+        if events.description is not None:
+            self._description = events.description
+            self._post(messages.DescriptionMessage(stream=events.description))
             for view in self.views.values():
                 if view.name not in self.document.views:
                     self._start(view)
-        if news.status is not None:
-            self._status = news.status
-            self._post(messages.StatusMessage(status=news.status))
-        if news.plots is not None:
-            self._plots = news.plots
+        if events.status is not None:
+            self._status = events.status
+            self._post(messages.StatusMessage(status=events.status))
+        if events.plots is not None:
+            self._plots = events.plots
             self._send_plots(self.clients)
-        if news.steering is not None:
-            self._steering.update(news.steering)
-        for answer in news.steering_answers:
+        if events.steering is not None:
+            self._steering.update(events.steering)
+        for answer in events.steering_answers:
             self._steering.answer(answer)
-        for name, picture in news.pictures.items():
+        for name, picture in events.pictures.items():
             if name in self.views and name in self.document.views:
                 self._show(self.views[name], picture)
-        for name, failure in news.failures.items():
+        for name, failure in events.failures.items():
             if name in self.views:
                 self.views[name].fail(failure)
-        for name, (_, value) in news.probes.items():
+        for name, (_, value) in events.probes.items():
             if name in self.views and (asked := self.views[name].probe) is not None:
                 probe = messages.ProbeMessage(
                     view=name, position=value.position, values=dict(value.values)

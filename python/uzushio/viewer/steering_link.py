@@ -17,7 +17,7 @@ from uzushio.viewer.steering_state import (
 )
 from uzushio.viewer.steps import Steps
 
-#: Seconds between two questions what can be steered; other readers may change it.
+#: Seconds between two requests for the state of steering, which other readers may change.
 _DESCRIBE_INTERVAL = 2.0
 #: Maximum number of requests without a reply.
 MAX_UNANSWERED = 32
@@ -27,7 +27,7 @@ _SENTENCES = {
     "ended": "The run has ended; there is nothing to steer.",
     "lost": "The run is not reachable.",
 }
-_ASKING = "The run has not yet answered what can be steered; it does after its present step."
+_ASKING = "The run has not sent its steerable parameters yet; it does after its present step."
 _FORBIDDEN = "The case forbids steering (publish.steering)."
 _NOT_VALID = "The program that writes this stream cannot be steered from this page."
 _LOST = "the connection to the run was lost before its reply"
@@ -55,13 +55,13 @@ class SteeringLink:
     def __init__(self, steps: Steps, exchange: Exchange) -> None:
         self._steps, self._exchange = steps, exchange
         self._connection: int | None = None
-        self._unanswered: dict[int, SteeringRequest | None] = {}  # None: what can be steered
+        self._unanswered: dict[int, SteeringRequest | None] = {}  # None: the state
         self._described = -_DESCRIBE_INTERVAL
         self._found: SteeringState | None = None  # of this connection
         self._reported: SteeringState | None = None
 
     def work(self) -> None:
-        """Take replies, send new requests, and report what can be steered, without waiting."""
+        """Take replies, send new requests, and report the state of steering, without waiting."""
         for number, text in self._steps.take_replies().items():
             self._take(number, text)
         if self._steps.connection != self._connection:
@@ -75,7 +75,7 @@ class SteeringLink:
             self._exchange.report_steering(state)
 
     def _begin(self, connection: int | None) -> None:
-        """Forget an earlier connection."""
+        """Discard the state of an earlier connection."""
         lost = [request for request in self._unanswered.values() if request is not None]
         self._connection, self._found = connection, None
         self._unanswered.clear()
@@ -99,7 +99,7 @@ class SteeringLink:
             self._exchange.answer_steering(SteeringAnswer(request.number, False, refusal))
 
     def _describe(self) -> None:
-        """Ask what can be steered, if a page is open and the last answer is old."""
+        """Request the state of steering, if a page is open and the last answer is old."""
         now = time.monotonic()
         if (
             self._connection is None

@@ -153,7 +153,7 @@ class PhaseFieldCase(AssimilationCase):
         bounds = self.controls["m"].bounds if "m" in self.controls else (None, None)
         possible = [self.first_guess.m, *([self.truth.m] if self.truth else []), *bounds]
         values = [value for value in possible if value is not None]
-        limit = self.known.largest_step(*values)
+        limit = self.known.max_stable_dt(*values)
         if self.time.dt > limit:
             raise ValueError(
                 f"time.dt: got {self.time.dt:g}, must be at most {limit:.4g}: a longer step is "

@@ -59,15 +59,15 @@ void TileSender::take(std::span<const std::byte> bytes) {
         if (tile_bytes > max_tile_bytes && !is_packed(view, piece.order))
             throw DecodeError("A request for a piece with gaps has tiles of " +
                               std::to_string(tile_bytes) + " bytes.");
-        Job job{request,
-                std::move(step),
-                view,
-                {view.count, view.components, view.scalar_bytes, piece.order,
-                 static_cast<std::int64_t>(tile_bytes)},
-                {}};
-        job.tile = job.tiles.next();
-        if (job.tile)
-            jobs_.push_back(std::move(job));
+        PieceTransfer transfer{request,
+                               std::move(step),
+                               view,
+                               {view.count, view.components, view.scalar_bytes, piece.order,
+                                static_cast<std::int64_t>(tile_bytes)},
+                               {}};
+        transfer.tile = transfer.tiles.next();
+        if (transfer.tile)
+            transfers_.push_back(std::move(transfer));
     } catch (const StagingError& error) { // from decoding and selecting
         refuse(ErrorCode::request, error.what());
     }
@@ -90,22 +90,22 @@ bool TileSender::progress() {
         return done != 0;
     });
     bool moved = through > 0;
-    while (!jobs_.empty() && in_flight_.size() < max_in_flight) {
-        Job& job = jobs_.front();
-        if (!(job.request.mode.put ? put(job) : send(job)))
+    while (!transfers_.empty() && in_flight_.size() < max_in_flight) {
+        PieceTransfer& transfer = transfers_.front();
+        if (!(transfer.request.mode.put ? put(transfer) : send(transfer)))
             break;
         moved = true;
-        job.tile = job.tiles.next();
-        if (!job.tile)
-            jobs_.pop_front();
+        transfer.tile = transfer.tiles.next();
+        if (!transfer.tile)
+            transfers_.pop_front();
     }
     return moved;
 }
 
-bool TileSender::send(Job& job) {
-    const auto tile = job.tile->of(job.view);
-    const ComponentOrder order = job.request.piece.order;
-    InFlight one{MPI_REQUEST_NULL, job.step, nullptr};
+bool TileSender::send(PieceTransfer& transfer) {
+    const auto tile = transfer.tile->of(transfer.view);
+    const ComponentOrder order = transfer.request.piece.order;
+    InFlight one{MPI_REQUEST_NULL, transfer.step, nullptr};
     const std::byte* from = tile.data;
     if (!is_packed(tile, order)) {
         one.buffer = buffers_.acquire();
@@ -120,12 +120,12 @@ bool TileSender::send(Job& job) {
     return true;
 }
 
-bool TileSender::put(Job& job) {
+bool TileSender::put(PieceTransfer& transfer) {
     // The windows may be ready at the reader, which requests puts, a moment before this rank.
     if (credits_.empty() || !is_ready(windows_))
         return false;
-    const auto tile = job.tile->of(job.view);
-    const ComponentOrder order = job.request.piece.order;
+    const auto tile = transfer.tile->of(transfer.view);
+    const ComponentOrder order = transfer.request.piece.order;
     const MPI_Win window = windows_.get()->put_window();
     const int target = windows_.get()->reader(reader_);
     auto at = static_cast<MPI_Aint>(credits_.front());

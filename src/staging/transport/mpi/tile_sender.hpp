@@ -37,12 +37,13 @@ class TileSender {
     void add_credit(std::span<const std::byte> bytes);
     /// Send an error instead of further values.
     void refuse(ErrorCode code, std::string text);
-    /// Progress without waiting. Return whether anything moved.
+    /// Make progress without waiting. Return whether a tile was started or has completed.
     bool progress();
-    [[nodiscard]] bool idle() const { return jobs_.empty() && in_flight_.empty(); }
+    [[nodiscard]] bool idle() const { return transfers_.empty() && in_flight_.empty(); }
 
   private:
-    struct Job {
+    /// Transfer of one requested piece.
+    struct PieceTransfer {
         FetchRequest request;
         std::shared_ptr<const HeldStep> step;
         ConstArrayView view;
@@ -57,8 +58,8 @@ class TileSender {
     };
 
     /// Return false if there is no buffer or no credit now.
-    bool send(Job& job);
-    bool put(Job& job);
+    bool send(PieceTransfer& transfer);
+    bool put(PieceTransfer& transfer);
 
     PendingWindows windows_;
     std::uint32_t channel_;
@@ -68,7 +69,7 @@ class TileSender {
     const HeldSteps& steps_;
     TileBuffers& buffers_;
     PendingSends& sends_;
-    std::deque<Job> jobs_;
+    std::deque<PieceTransfer> transfers_;
     std::deque<InFlight> in_flight_;
     std::deque<std::uint64_t> credits_;
     bool refused_ = false;
