@@ -1,10 +1,13 @@
 """Forward blocking: groups of ranks try candidates at the same time.
 
-Each group runs the whole model on its own ranks. Communication between groups for a round of
-candidates: phase A, an all-gather of their J, of which every group chooses the best; phase B, a
-broadcast of the best candidate's *gradient*, an array of the size of a state, after the adjoint run
-of its group (or of all groups, if a candidate will probably be accepted). A broadcast of its whole
-trajectory, for an adjoint run on each group, would transfer more bytes by the number of steps.
+Each group runs the whole model on its own ranks. Groups communicate twice in a round of candidates:
+
+- Phase A: an all-gather of their J, from which every group chooses the best candidate.
+- Phase B: a broadcast of the best candidate's *gradient*, an array of the size of a state. Its
+  group has run the adjoint before; all groups have, if a candidate will probably be accepted.
+
+A broadcast of the whole trajectory, for an adjoint run on each group, would multiply the bytes by
+the number of steps.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def render(
 ) -> None:
     """Make pictures, movies and more of the steps of a running solver, or of stored steps.
 
-    docs/how-to/pictures.md describes PIPELINE.yaml. The job may be started before the solver, or
+    docs/how-to/pipelines.md describes PIPELINE.yaml. The job may be started before the solver, or
     while it runs. It ends with the stream; Ctrl-C and SIGTERM finish the movies and end it earlier.
     DIR/summary.json lists the results and the time of each stage.
 
@@ -140,14 +140,14 @@ def view(
     no_verify: NoVerify = False,
     debug: Debug = False,
 ) -> None:
-    """Look at a running solver, or at stored steps, in a browser.
+    """Show a running solver, or stored steps, in a browser.
 
     The command prints the address of the page, with a token for one use. The solver does not wait
     for it. Ctrl-C ends the live view, not the solver.
 
     A running solver: uzushio view runs/channel --ranks 2
 
-    What there is: uzushio view --list
+    List of streams: uzushio view --list
     """
     from uzushio.cli import view as viewing
 

@@ -71,7 +71,7 @@ def render(options: RenderOptions, comm: MPI.Comm) -> int:
 
     Returns:
         The exit status: 0 at the stream's end, 128 plus the signal when stopped, 1 when the writer
-        was gone or an action failed.
+        failed or an action failed.
     """
     loaded = load(options.pipeline)
     folder = JobFolder(options.out, MARK, "a reader job")

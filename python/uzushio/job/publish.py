@@ -63,8 +63,8 @@ class Publisher:
             folder: folder of the run. By default the contact file is NAME.contact there, and stored
                 steps are in published/NAME.zarr.
             warn: prints a warning.
-            stop: returns whether the run has received a stop signal; the writer then waits no
-                longer for readers.
+            stop: returns whether the run has received a stop signal, which ends the writer's waits
+                for readers.
 
         Raises:
             CaseError: the case names a field that the solver does not have.

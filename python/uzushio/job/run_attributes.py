@@ -37,7 +37,7 @@ class RunPace:
     seconds_left: float | None = None
 
     def attributes(self) -> dict[str, int | float | str]:
-        """Return what is known as attributes of a step."""
+        """Return the known values as attributes of a step."""
         return {_RUN + name: value for name, value in asdict(self).items() if value is not None}
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Folder of a run or an assimilation: its files, and what a restart finds there."""
+"""Folder of a run or an assimilation: its files, and the record for restarts."""
 
 from __future__ import annotations
 

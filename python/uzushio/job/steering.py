@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class DescribeRequest(Section):
-    """What can be steered: `SteeringReply.steering`."""
+    """Request for the state of steering, `SteeringReply.steering`."""
 
     request: Literal["describe"]
 
 
 class HoldRequest(Section):
-    """The right to steer, if no reader holds it. `by` names the person in the record."""
+    """Request for the right to steer. `by` names the person in the record."""
 
     request: Literal["hold"]
     by: Annotated[str, Field(max_length=200)] = ""
@@ -55,7 +55,7 @@ class SetRequest(Section):
 
 
 class CheckpointRequest(Section):
-    """A checkpoint after the next step."""
+    """Request for a checkpoint after the next step."""
 
     request: Literal["checkpoint"]
 

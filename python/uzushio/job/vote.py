@@ -1,4 +1,4 @@
-"""Vote: the reduction in which ranks agree on what only some of them know."""
+"""Vote: reduction in which ranks agree on information that only some of them have."""
 
 from __future__ import annotations
 

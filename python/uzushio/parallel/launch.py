@@ -65,7 +65,7 @@ def ranks_around() -> int | None:
 
 
 def wants_job(ranks: int | None) -> bool:
-    """Return whether `--ranks` asks for an MPI job to be started here.
+    """Return whether `--ranks` requires that an MPI job is started here.
 
     Raises:
         LaunchError: inside an MPI job of another size.
@@ -80,12 +80,12 @@ def wants_job(ranks: int | None) -> bool:
 
 
 def check_size(size: int, library: str) -> None:
-    """Compare the ranks that the launcher started with those that MPI knows.
+    """Compare the number of ranks that the launcher started with that of MPI.
 
     A launcher that does not fit the MPI library starts jobs of one rank each, all in one folder.
 
     Args:
-        size: number of ranks that MPI knows.
+        size: number of ranks of MPI.
         library: result of `MPI.Get_library_version()`.
 
     Raises:
@@ -103,8 +103,8 @@ def check_size(size: int, library: str) -> None:
 def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
     """Return the ranks of this program of an `mpiexec` of several (`-n 2 one : -n 1 other`).
 
-    Open MPI numbers the ranks of one program after those of the other, and says how many there are;
-    with an MPI that does not, all ranks count as this program's. Collective over this program.
+    Open MPI numbers the ranks of one program after those of the other, and states their numbers;
+    with another MPI all ranks count as this program's. Collective over this program.
     """
     from mpi4py import MPI
 
@@ -138,7 +138,7 @@ def prepare_environment() -> None:
         home = os.path.expanduser("~")
         os.environ["HOME"] = home if os.path.isabs(home) else tempfile.gettempdir()
     os.environ.setdefault("OMPI_MCA_osc", "^ucx")
-    # Where there is no such fabric, ofi looks for one a second long at every start.
+    # Without such a fabric, the component ofi searches for one for a second at every start.
     os.environ.setdefault("OMPI_MCA_btl", "^ofi")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # OpenMP takes a number for each level of nesting ("2,1"); numexpr raises at its import then.
@@ -186,8 +186,8 @@ def command(
         if ranks > cores and not scheduled:
             options += ["--oversubscribe", "--bind-to", "none"]
         elif own_binding or (2 * ranks <= cores and not scheduled):
-            # Few ranks are bound to one core each otherwise, with all their threads. (So many cores
-            # a rank cannot be asked for: where a core runs two threads there are fewer of them.)
+            # Otherwise Open MPI binds each of few ranks to one core, with all its threads. Several
+            # cores a rank are not requested: with two processors a core there may be fewer.
             options += ["--bind-to", "none"]
     return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
 

@@ -306,7 +306,7 @@ class Stream:
 
 
 def content_key(step: Step) -> object:
-    """Return what is equal for steps with the same meshes, fields and periodic axes."""
+    """Return a key that is equal for steps with the same meshes, fields and periodic axes."""
     digest = hashlib.sha256()
     for mesh in step.meshes.values():
         digest.update(repr((mesh.name, mesh.kind, mesh.vertices, mesh.origin)).encode())

@@ -75,7 +75,7 @@ class Camera:
     def ray(
         self, column: float, row: float, width: int, height: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a point and the unit direction of the ray through a place of a picture.
+        """Return a point and the unit direction of the ray through a position in a picture.
 
         Args:
             column: As of `project`; the centre of pixel i is i + 0.5.

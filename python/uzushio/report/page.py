@@ -235,7 +235,7 @@ def step_of(path: Path) -> str:
 
 
 def case_of(run: Run) -> dict[str, Any]:
-    """Return the text of a run's case file, and its grid without what is not given."""
+    """Return the text of a run's case file, and the given values of its grid."""
     try:
         text = (run.folder / run_folder.CASE).read_text(encoding="utf-8")
         case = yaml.safe_load(text)
@@ -253,7 +253,7 @@ def case_of(run: Run) -> dict[str, Any]:
 
 
 def staging_facts(run: Run) -> list[tuple[str, str]]:
-    """Return the rows of what a solver published."""
+    """Return the rows of the counters of published steps."""
     summary = dict(run.summary["published"])
     return tables.facts(
         {"seconds_waited": 0.0, **summary} if "published" in summary else summary, _STAGING

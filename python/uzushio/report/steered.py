@@ -1,4 +1,4 @@
-"""Rows of what viewers changed in a run."""
+"""Rows of the changes that viewers made in a run."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ class Adios2Engine(WriterEngine):
         return not self._stuck
 
     def _fail_on_timeout(self) -> None:
-        """Raise `StagingError` if the options say so when a step does not fit in time."""
+        """Raise `StagingError` if the options request it after the timeout of a step."""
         if self._options.fails_on_timeout:
             raise StagingError(
                 "ADIOS2's readers released no step within "

@@ -68,7 +68,7 @@ def attach(
             the policy of its queue; with the engines shm, tcp and mpi, also through relays.
 
     Raises:
-        PeerGone: no writer answered within the limit, or it is gone.
+        PeerGone: no writer answered within the limit, or its process ended.
         StagingError: the contact is unusable, or of another stream.
     """
     where = os.path.expanduser(os.fspath(contact))
@@ -175,7 +175,7 @@ class Reader:
             of the stream.
 
         Raises:
-            PeerGone, PeerSilent: the writer is gone, or does not answer.
+            PeerGone, PeerSilent: the writer's process ended, or it does not answer.
             StagingError: an array of `Block.view` still refers to the current step.
         """
         if self._step is not None:
@@ -242,7 +242,7 @@ class Reader:
             The number of the command, which its reply has.
 
         Raises:
-            StagingError: the engine has no commands (shm, tcp and mpi have), or the writer is gone.
+            StagingError: the engine has no commands (shm, tcp and mpi have), or there is no writer.
         """
         return int(self._core.send(text))
 

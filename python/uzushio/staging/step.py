@@ -90,7 +90,7 @@ class Block:
             out: array for the result, of its shape and dtype, instead of a new one.
 
         Raises:
-            StagingError: the block has no such field, the step was released, the writer is gone.
+            StagingError: the block has no such field, the step was released, or there is no writer.
         """
         step, described = self._step, self._step.field(name)
         array = _array(self.box(name, ghosts).count, described, (), out)
@@ -236,7 +236,7 @@ class Step:
 
         Raises:
             StagingError: unknown field, missing values, or the step was released.
-            PeerGone, PeerSilent: the writer is gone, or does not answer.
+            PeerGone, PeerSilent: the writer's process ended, or it does not answer.
         """
         described = self.field(name)
         wanted, dropped = select(box, described.box)

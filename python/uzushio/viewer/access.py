@@ -133,7 +133,7 @@ def _digest(token: str) -> bytes:
 
 
 def _find(known: deque[bytes], token: str) -> bytes | None:
-    """Return the digest of a token if it is known, in a time that tells nothing of the others."""
+    """Return the digest of a token if it is known, in a time that does not depend on the others."""
     given, found = _digest(token), None
     for digest in list(known):
         if hmac.compare_digest(digest, given):

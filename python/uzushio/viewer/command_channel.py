@@ -1,4 +1,4 @@
-"""Broadcast of rank 0's commands, for which the other ranks wait asleep."""
+"""Broadcast of rank 0's commands; the other ranks sleep while they wait."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CommandChannel:
         return command if comm.rank == 0 else pickle.loads(buffer.tobytes())
 
     def _wait(self, request: MPI.Request) -> None:
-        """Poll until a request is complete, more and more seldom."""
+        """Poll until a request is complete, at growing intervals."""
         waited, last = 0.0, time.monotonic()
         while not request.Test():
             time.sleep(min(_MAX_SLEEP, waited / 10.0))

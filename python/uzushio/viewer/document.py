@@ -29,8 +29,8 @@ MAX_BYTES = 64 * 1024
 MAX_SAMPLES = 4 * 3840 * 2160
 #: Maximum number of plots.
 MAX_PLOTS = 8
-#: Number of changed paths that are remembered to find conflicts.
-_MAX_REMEMBERED = 1000
+#: Maximum number of changed paths that are kept to find conflicts.
+_MAX_CHANGED = 1000
 
 
 class PlotItem(Section):
@@ -107,7 +107,7 @@ class ViewDocument:
         self.plot_values: list[dict[str, Any]] = []
         self.views: dict[str, DocumentView] = {}
         self._changed: dict[KeyPath, tuple[int, str]] = {}
-        self._forgotten = 0  # revision of the newest change that is no longer remembered
+        self._discarded = 0  # revision of the newest change that is no longer kept
 
     def load(self, path: Path | str) -> list[str]:
         """Add sources, views and plots of a pipeline file; return the names of its views.
@@ -272,7 +272,7 @@ class ViewDocument:
 
     def _check_conflict(self, path: KeyPath, base: int, author: str) -> None:
         """Raise `RefusedChange` if another page has changed `path` after `base`."""
-        if base < self._forgotten:
+        if base < self._discarded:
             raise RefusedChange("the page has an old view; the newest one comes with this answer")
         for other, (revision, by) in self._changed.items():
             common = min(len(path), len(other))
@@ -284,9 +284,9 @@ class ViewDocument:
     def _remember(self, path: KeyPath, author: str) -> None:
         self._changed.pop(path, None)  # so that the oldest change is the first
         self._changed[path] = self.revision, author
-        if len(self._changed) > _MAX_REMEMBERED:
+        if len(self._changed) > _MAX_CHANGED:
             oldest = next(iter(self._changed))
-            self._forgotten, _ = self._changed.pop(oldest)
+            self._discarded, _ = self._changed.pop(oldest)
 
 
 def _plots_of(actions: Any) -> list[dict[str, Any]]:

@@ -106,7 +106,7 @@ class Gateway:
             ) from error
 
     def stop(self, message: str = "The viewer has ended.", limit: float = 10.0) -> None:
-        """Tell the pages, close all connections and end the thread; at most `limit` seconds."""
+        """Notify the pages, close all connections and end the thread within `limit` seconds."""
         if self._loop is not None and self._thread.is_alive():
             self._message = message
             with suppress(RuntimeError):  # the loop has ended

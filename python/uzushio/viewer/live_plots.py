@@ -155,7 +155,7 @@ class LivePlots:
         self._graph, self.changed = None, True
 
     def update_stream(self, stream: Stream) -> None:
-        """Take over the content of a stream, for which the plots are planned again."""
+        """Use the content of a stream, for which the plots are planned again."""
         self._stream, self._graph = stream, None
 
     def add(self, held: HeldStep, readable: bool = True) -> None:

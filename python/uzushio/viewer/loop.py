@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from uzushio.job.job import Job
     from uzushio.staging.step import Step
 
-#: Seconds between two looks for a new step, with and without a page that shows it.
+#: Seconds between two polls for a new step, with and without a page that shows it.
 _POLL_INTERVAL, _IDLE_INTERVAL = 0.02, 0.2
 #: Seconds between two reports of the state of the link.
 _REPORT_INTERVAL = 0.5
@@ -44,7 +44,7 @@ class _Command:
     Attributes:
         request: to draw, or None.
         views: names of the watched views, with a request.
-        poll: whether to look for a new step.
+        poll: whether to poll for a new step.
         plots: work for the plots, or None.
     """
 
@@ -93,7 +93,7 @@ class ViewLoop:
         self._bounds: dict[str, Bounds] = {}
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Draw until a signal; return it, or 0 if `stopped` says so on rank 0."""
+        """Draw until a signal; return it, or 0 if `stopped` returns true on rank 0."""
         end = self._job.vote.add(stopped, rank=0)
         while True:
             command = self._commands.share(self._next_command())
@@ -104,7 +104,7 @@ class ViewLoop:
             if command.plots is not None:
                 self._plots.work(command.plots, self._kept.newest)
             if command.poll:
-                self._look_for_step()
+                self._poll_step()
             if command.request is not None:
                 self._scene.keep_views({*command.views, command.request.view})
                 self._serve(command.request)
@@ -131,7 +131,7 @@ class ViewLoop:
 
     # ---- steps
 
-    def _look_for_step(self) -> None:
+    def _poll_step(self) -> None:
         """Keep a new step, if there is one (collective)."""
         state, stored = self._steps.state, self._steps.stored
         step = self._steps.poll()

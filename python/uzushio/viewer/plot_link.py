@@ -53,7 +53,7 @@ class PlotLink:
         self._waiting: deque[int] = deque()  # numbers of stored steps (rank 0)
 
     def next_work(self, idle: bool) -> PlotWork | None:
-        """Report changed plots, and return what is to be done (rank 0).
+        """Report changed plots, and return the work of the next round (rank 0).
 
         Args:
             idle: whether stored steps can be added now.
@@ -92,7 +92,7 @@ class PlotLink:
             self._steps.lose(error)
 
     def update_stream(self, stream: Stream) -> None:
-        """Take over the content of a stream."""
+        """Use the content of a stream."""
         self._plots.update_stream(stream)
         self._wait_for_all()
 

@@ -1,4 +1,4 @@
-"""Plots of the live view: what the pages request, and what the drawing side has of it."""
+"""Plots of the live view: requests of the pages, and curves of the drawing side."""
 
 from __future__ import annotations
 

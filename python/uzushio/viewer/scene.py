@@ -65,7 +65,7 @@ class _ViewState:
     needs: Sequence[Need] = ()
     plan: StepPlan | None = None
     shown: tuple[HeldStep, Context] | None = None
-    #: At the root: the last picture, for the place of the pointer in it.
+    #: At the root: the last picture, for probes at the pointer.
     picture: Picture | None = field(default=None, repr=False)
 
 
@@ -95,7 +95,7 @@ class Scene:
         return self._stream
 
     def update_stream(self, step: Step) -> bool:
-        """Take over the content of a step; return whether it differs from that of the step before.
+        """Use the content of a step; return whether it differs from that of the step before.
 
         The views are then planned again, because their fields may be on other meshes.
         """
@@ -107,7 +107,7 @@ class Scene:
         return True
 
     def keep_views(self, names: Collection[str]) -> None:
-        """Forget all other views."""
+        """Discard all other views."""
         for name in [name for name in self._views if name not in names]:
             self._close(self._views.pop(name))
 

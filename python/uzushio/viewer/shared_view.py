@@ -54,7 +54,7 @@ class SharedView:
         self._timer: asyncio.TimerHandle | None = None
 
     def credit_changed(self) -> None:
-        """Tell the drawing side whether a page can receive a picture."""
+        """Notify the drawing side whether a page can receive a picture."""
         recordings = [client.recording for client in self.clients]
         ready = any(client.has_credit for client in self.clients)
         busy = any(recording is not None and recording.busy for recording in recordings)
@@ -109,7 +109,7 @@ class SharedView:
             client.post(key, text)
 
     def fail(self, failure: Failure) -> None:
-        """Tell the pages why a picture was not drawn, once for each reason and revision."""
+        """Send the pages the reason of a missing picture, once for each reason and revision."""
         reason = failure.request.revision, failure.message
         if self.failure != reason:
             self.failure = reason

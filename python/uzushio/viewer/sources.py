@@ -38,7 +38,7 @@ class Found:
 
 
 def searched_folders() -> list[Path]:
-    """Return the folders where streams are looked for.
+    """Return the folders that are searched for streams.
 
     These are the present folder, and those in which this user's processes of Uzushio run.
     """

@@ -63,7 +63,7 @@ class SteeringRight:
         self._user = f"{_user()}@{platform.node()}"
 
     def join(self, client: Client) -> None:
-        """Tell a page what can be steered; a page that connects again keeps its right."""
+        """Send a page the state of steering; a page that connects again keeps its right."""
         holder = self._holder
         if holder is not None and holder.client.own == client.own:
             _cancel(holder)
@@ -84,7 +84,7 @@ class SteeringRight:
             self._return_right()
 
     def handle(self, client: Client, message: messages.Steer) -> None:
-        """Pass a request to the run, or answer why not."""
+        """Pass a request to the run, or answer with the reason of a refusal."""
         refusal = self._refusal(client, message.request)
         if refusal:
             answer = messages.Steered(id=message.id, ok=False, text=refusal)
@@ -103,7 +103,7 @@ class SteeringRight:
             self._post()
 
     def update(self, state: SteeringState) -> None:
-        """Pass on what can be steered; without the connection to the run the right is lost."""
+        """Send the state to all pages; without the connection to the run the right is lost."""
         before, self._state = self._state, state
         renewed = before is not None and before.connection != state.connection
         if self._holder is not None and (renewed or not state.available):
@@ -112,7 +112,7 @@ class SteeringRight:
         self._post()
 
     def answer(self, answer: SteeringAnswer) -> None:
-        """Pass on the answer to a request."""
+        """Send the answer to the page of the request."""
         holder = self._holder
         if holder is not None and holder.number == answer.number:
             holder.confirmed = answer.ok
@@ -126,7 +126,7 @@ class SteeringRight:
             client.post(("steered", number), told.model_dump_json())
 
     def _refusal(self, client: Client, request: PageRequest) -> str:
-        """Return why a request of a page is not passed to the run; "" if it is."""
+        """Return the reason why a request is not passed to the run; "" if it is."""
         state, holder = self._state, self._holder
         if state is None or not state.available:
             return "there is no run to steer" if state is None else state.text

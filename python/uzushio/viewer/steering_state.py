@@ -1,4 +1,4 @@
-"""What can be steered, requests of pages, and the replies of the run."""
+"""State of steering, requests of pages, and the replies of the run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SteerableParameter:
 
 @dataclass(frozen=True)
 class SteeringState:
-    """What can be steered.
+    """State of steering: whether the run takes requests, its parameters and the holder.
 
     Attributes:
         available: whether the run takes requests.

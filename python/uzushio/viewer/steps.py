@@ -27,7 +27,7 @@ _RETRY_INTERVAL, _RETRY_LIMIT = 2.0, 0.2
 _ATTACH_LIMIT = 5.0
 #: Timeout of reading a stored step, seconds.
 _STORED_LIMIT = 10.0
-#: Seconds between two looks for stored steps that a run adds.
+#: Seconds between two searches for stored steps that a run adds.
 _LIST_INTERVAL = 1.0
 #: Number of intervals between steps in the rate.
 _RATE_STEPS = 10
@@ -35,7 +35,7 @@ _RATE_STEPS = 10
 
 @dataclass(frozen=True)
 class Contact:
-    """How to attach; arguments as of `staging.attach`."""
+    """Stream to attach to: arguments of `staging.attach`."""
 
     contact: str
     stream: str = ""
@@ -119,8 +119,8 @@ def open_steps(contact: Contact, comm: MPI.Comm) -> Steps:
 class LiveSteps(Steps):
     """Newest steps of a running stream.
 
-    A lost stream is no error: this attaches again as soon as a writer is there. The step that a
-    reader gets is the newest one at that time, if the writer's queue policy is `latest_only`.
+    A lost stream is no error: the ranks attach again as soon as there is a writer. They attach with
+    `latest_only`: each step is the newest one at its time, under every queue policy.
     """
 
     def __init__(self, contact: Contact, comm: MPI.Comm) -> None:
@@ -177,7 +177,7 @@ class LiveSteps(Steps):
         return step
 
     def release(self) -> None:
-        """Release the step; the writer may have gone meanwhile."""
+        """Release the step; the writer may have ended meanwhile."""
         try:
             if self._reader is not None:
                 self._reader.release()
@@ -185,7 +185,7 @@ class LiveSteps(Steps):
             self.lose(error)
 
     def lose(self, error: StagingError) -> None:
-        """Detach from a writer that is gone."""
+        """Detach from a writer that has failed or ended."""
         self._detach("lost", f"{str(error).rstrip('.')}.")
 
     def send(self, text: str) -> int:
@@ -213,7 +213,7 @@ class LiveSteps(Steps):
             try:
                 reader.detach()
             except StagingError:
-                return  # the writer is gone
+                return  # the writer has ended
 
     def _attach_again(self) -> bool:
         """Attach if a writer may be there; return whether it was."""
@@ -243,7 +243,7 @@ class LiveSteps(Steps):
         return _RETRY_LIMIT
 
     def _identity(self) -> tuple[int, int] | None:
-        """Return what differs between contact files of two writers; None without a file."""
+        """Return a key that differs between contact files of two writers; None without a file."""
         try:
             found = os.stat(os.path.expanduser(self._contact.contact))
         except OSError:

@@ -112,9 +112,9 @@ def prune(run: Path, keep: int) -> None:
 
 
 def set_aside(run: Path, after: int) -> list[Path]:
-    """Rename the checkpoints of steps after `after`; returns the new names.
+    """Rename the checkpoints of steps after `after`, and return the new names.
 
-    Otherwise the newest of them would be taken for that of the restarted run.
+    Otherwise a later restart would use the newest of them instead of that of the restarted run.
     """
     renamed = []
     for path in complete(run):

@@ -85,7 +85,7 @@ export async function drawCurves(element, plot) {
   element.querySelectorAll(".xtitle, .ytitle, .legendtext").forEach(lowerSubscripts);
 }
 
-/** Release what Plotly holds of an element. */
+/** Release Plotly's resources of an element. */
 export const clearCurves = (element) => globalThis.Plotly?.purge(element);
 
 /** Return the range of a vertical axis whose values differ by rounding alone; otherwise nothing. */

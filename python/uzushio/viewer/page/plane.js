@@ -5,7 +5,7 @@ import { rounded, short } from "./numbers.js";
 
 const AXES = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
 
-/** Return what decides which controls a plane has. */
+/** Return a key that determines the controls of a plane. */
 export const shapeOfPlane = ({ normal, origin }) => [typeof (normal ?? "z"), Boolean(origin)];
 
 /**

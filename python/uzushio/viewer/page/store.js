@@ -1,4 +1,4 @@
-/** State of the page: what the gateway has sent, with this page's unanswered changes. */
+/** State of the page: the messages of the gateway, with this page's unanswered changes applied. */
 
 import { Changes } from "./changes.js";
 
@@ -58,7 +58,7 @@ export class Store extends EventTarget {
       this.#changes.answered();
       this.#dragging.clear();
     } else if (message.type === "error" && this.#changes.inFlight) {
-      // The control keeps what was refused: it learns of the error before its value changes back.
+      // The control keeps the refused value: it gets the error before its value changes back.
       this.#changes.answered();
       this.#merge();
       this.#emit("error", message);
@@ -117,7 +117,7 @@ export class Store extends EventTarget {
     this.#emit("view");
   }
 
-  /** Apply the unanswered changes to what the gateway has sent. */
+  /** Apply the unanswered changes to the document of the gateway. */
   #merge() {
     const { view, sources, actions, settings } = this.view;
     const document = structuredClone({ sources, actions, views: { [view]: settings } });
