@@ -2,16 +2,21 @@
 
 python validation/thermal.py [--only lid heated rolls sphere shedding] [--quick]
 
-Prints a table and updates docs/validation/thermal.csv. All runs take about two hours on one core;
---quick uses half of the cells along each axis.
+Prints a table and updates docs/validation/thermal.csv. All runs take about four hours on one core;
+--quick uses half of the cells along each axis. Each grid of a cavity starts from the steady flow on
+the coarser one. The flows in cavities are kept in build/validation/thermal: a run that was
+interrupted continues from there, one that was finished only prints its figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
+import math
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -22,9 +27,12 @@ from rich.console import Console
 from rich.table import Table
 
 from uzushio.case.model import load_case
+from uzushio.solver import StoredState
 from uzushio.thermal import ThermalCase, ThermalSolver
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "thermal.csv"
+KEPT = Path(__file__).parents[1] / "build" / "validation" / "thermal"
+SAVE_EVERY = 60.0  # seconds
 
 #: Lid-driven cavity, extremes on the centrelines: u_min, v_max, v_min. Re = 100, 400: Ghia, Ghia
 #: and Shin (1982); Re = 1000: Botella and Peyret (1998).
@@ -40,6 +48,14 @@ HEATED = {
     1e4: (16.178, 19.617, 2.243),
     1e5: (34.73, 68.59, 4.519),
     1e6: (64.63, 219.36, 8.8252),
+}
+#: Cells along each axis of the grids of both cavities, and the stretching in the heated one.
+LID_GRIDS = {100: (32, 64, 128), 400: (48, 96, 192), 1000: (96, 160)}
+HEATED_GRIDS = {
+    1e3: (0.0, 16, 32, 64),
+    1e4: (0.8, 16, 32, 64, 128),
+    1e5: (1.3, 24, 48, 96),
+    1e6: (1.6, 64, 128, 192),
 }
 #: Rolls of wave number 3.117 between rigid walls, Pr = 0.71: Nusselt number. Clever and Busse
 #: (1974).
@@ -81,14 +97,74 @@ def solver_of(sections: dict[str, object]) -> ThermalSolver:
     return ThermalSolver(case, MPI.COMM_SELF)
 
 
-def run_until_steady(solver: ThermalSolver, rate: float, interval: float, end: float) -> None:
-    """Advance until the energy changes by less than `rate` of itself in `interval`."""
-    before, due = np.inf, interval
+class KeptFlow:
+    """State of a flow in a file, so that a run continues after an interruption."""
+
+    def __init__(self, case: str, cells: int) -> None:
+        """Name the file by the case and the number of cells along an axis."""
+        name = "".join(c if c.isalnum() else "-" for c in case)
+        self._path = KEPT / f"{name}-{cells}.npz"
+        self._saved = time.monotonic()
+
+    def save(self, solver: ThermalSolver, energy: float, steady: bool, *, now: bool) -> None:
+        """Write the state, at most once in `SAVE_EVERY` seconds unless it must be `now`."""
+        if not now and time.monotonic() - self._saved < SAVE_EVERY:
+            return
+        state = solver.state()
+        notes = {**state.attributes, "energy": energy, "steady": steady}
+        arrays: dict[str, Any] = {name: array.parts[0][1] for name, array in state.arrays.items()}
+        KEPT.mkdir(parents=True, exist_ok=True)
+        part = self._path.with_suffix(".part")
+        with part.open("wb") as file:
+            np.savez(file, notes=np.array(json.dumps(notes)), **arrays)
+        os.replace(part, self._path)
+        self._saved = time.monotonic()
+
+    def stored(self) -> StoredState | None:
+        """Return the state; None if there is none."""
+        if not self._path.exists():
+            return None
+        with np.load(self._path) as file:
+            arrays = {name: file[name] for name in file.files}
+        notes = json.loads(str(arrays.pop("notes")))
+
+        def read(name: str, start: Sequence[int], count: Sequence[int]) -> np.ndarray:
+            box = tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))
+            return np.asarray(arrays[name][box])
+
+        return StoredState({name: one.shape for name, one in arrays.items()}, notes, read)
+
+
+def run_until_steady(
+    solver: ThermalSolver,
+    rate: float,
+    interval: float,
+    end: float,
+    kept: KeptFlow | None = None,
+    coarser: KeptFlow | None = None,
+) -> None:
+    """Advance until the energy changes by less than `rate` of itself in `interval`.
+
+    Begin with the flow in `kept`, if there is one, otherwise with that in `coarser`.
+    """
+    before = math.inf
+    if kept is not None and (stored := kept.stored()):
+        solver.restore(stored)
+        if stored.attributes["steady"]:
+            return
+        before = float(stored.attributes["energy"] or math.inf)
+    elif coarser is not None and (stored := coarser.stored()):
+        solver.interpolate(stored)
+        end += solver.time
+    due = (math.floor(solver.time / interval + 1e-9) + 1) * interval
     while solver.time < end:
         solver.step(due - solver.time)
         if solver.time >= due - 1e-12:
             energy = solver.core.kinetic_energy()
-            if abs(energy - before) < rate * energy:
+            steady = abs(energy - before) < rate * energy
+            if kept is not None:
+                kept.save(solver, energy, steady, now=steady)
+            if steady:
                 return
             before, due = energy, due + interval
     raise SystemExit(f"not steady at the time {end:g}: the last energy is {before:g}")
@@ -114,56 +190,68 @@ def on_centreline(solver: ThermalSolver, component: int) -> tuple[np.ndarray, np
     return 0.5 * (axis[1:] + axis[:-1]), np.array(line)
 
 
-def lid(scale: float, reynolds: Iterable[int] = LID) -> Iterator[Figure]:
-    """Yield figures of a cavity whose lid moves."""
-    for one in reynolds:
-        n = int({100: 64, 400: 96, 1000: 160}[one] * scale)
-        axis = {"cells": n, "stretching": 1.2}
-        sides = {"x-min": wall(), "x-max": wall(), "y-min": wall()}
-        solver = solver_of(
-            {
-                "grid": {"x": axis, "y": axis},
-                "fluid": {"viscosity": 1.0 / one},
-                "boundaries": {**sides, "y-max": wall(velocity=[1, 0, 0])},
-            }
-        )
-        run_until_steady(solver, 1e-6, 1.0, 200.0)
-        y, u = on_centreline(solver, 0)
-        x, v = on_centreline(solver, 1)
-        found = (extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0))
-        for name, value, expected in zip(("u_min", "v_max", "v_min"), found, LID[one], strict=True):
-            yield Figure(f"lid, Re = {one}", f"{n}²", name, value, expected, 0.005)
+def lid(scale: float) -> Iterator[Figure]:
+    """Yield figures of a cavity whose lid moves, each on several grids."""
+    for one, grids in LID_GRIDS.items():
+        coarser = None
+        for n in (int(n * scale) for n in grids):
+            axis = {"cells": n, "stretching": 1.2}
+            sides = {"x-min": wall(), "x-max": wall(), "y-min": wall()}
+            solver = solver_of(
+                {
+                    "grid": {"x": axis, "y": axis},
+                    "fluid": {"viscosity": 1.0 / one},
+                    "boundaries": {**sides, "y-max": wall(velocity=[1, 0, 0])},
+                }
+            )
+            kept = KeptFlow(f"lid {one}", n)
+            run_until_steady(solver, 1e-6, 1.0, 200.0, kept, coarser)
+            coarser = kept
+            y, u = on_centreline(solver, 0)
+            x, v = on_centreline(solver, 1)
+            found = (extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0))
+            for name, value, expected in zip(
+                ("u_min", "v_max", "v_min"), found, LID[one], strict=True
+            ):
+                yield Figure(f"lid, Re = {one}", f"{n}²", name, value, expected, 0.005)
 
 
-def heated(scale: float, rayleigh: Iterable[float] = HEATED) -> Iterator[Figure]:
-    """Yield figures of a cavity with a hot and a cold side."""
-    for one in rayleigh:
-        n = int({1e3: 64, 1e4: 64, 1e5: 96, 1e6: 128}[one] * scale)
-        axis = {"cells": n, "stretching": {1e3: 0.0, 1e4: 0.8, 1e5: 1.3, 1e6: 1.6}[one]}
-        solver = solver_of(
-            {
-                "grid": {"x": axis, "y": axis},
-                "fluid": {"viscosity": 0.71, "gravity": [0, -0.71 * one, 0]},
-                "scalars": {"temperature": {"diffusivity": 1, "expansion": 1, "reference": 0.5}},
-                "boundaries": {
-                    "x-min": wall(values={"temperature": 1}),
-                    "x-max": wall(values={"temperature": 0}),
-                    "y-min": wall(),
-                    "y-max": wall(),
-                },
-                "initial": {
-                    "values": {"temperature": 1},
-                    "gradients": {"temperature": [-1, 0, 0]},
-                },
-            }
-        )
-        run_until_steady(solver, 1e-6, 0.01, 3.0)
-        y, u = on_centreline(solver, 0)
-        x, v = on_centreline(solver, 1)
-        nusselt = solver.fluxes("temperature")["x-min"]
-        found = (extreme(y, u, 1.0), extreme(x, v, 1.0), nusselt)
-        for name, value, expected in zip(("u_max", "w_max", "Nu"), found, HEATED[one], strict=True):
-            yield Figure(f"heated, Ra = {one:.0e}", f"{n}²", name, value, expected, 0.003)
+def heated(scale: float) -> Iterator[Figure]:
+    """Yield figures of a cavity with a hot and a cold side, each on several grids."""
+    for one, (stretching, *grids) in HEATED_GRIDS.items():
+        coarser = None
+        for n in (int(n * scale) for n in grids):
+            axis = {"cells": n, "stretching": stretching}
+            solver = solver_of(
+                {
+                    "grid": {"x": axis, "y": axis},
+                    "fluid": {"viscosity": 0.71, "gravity": [0, -0.71 * one, 0]},
+                    "scalars": {
+                        "temperature": {"diffusivity": 1, "expansion": 1, "reference": 0.5}
+                    },
+                    "boundaries": {
+                        "x-min": wall(values={"temperature": 1}),
+                        "x-max": wall(values={"temperature": 0}),
+                        "y-min": wall(),
+                        "y-max": wall(),
+                    },
+                    "initial": {
+                        "values": {"temperature": 1},
+                        "gradients": {"temperature": [-1, 0, 0]},
+                    },
+                }
+            )
+            kept = KeptFlow(f"heated {one:.0e}", n)
+            run_until_steady(solver, 1e-6, 0.01, 3.0, kept, coarser)
+            coarser = kept
+            y, u = on_centreline(solver, 0)
+            x, v = on_centreline(solver, 1)
+            nusselt = solver.fluxes("temperature")["x-min"]
+            found = (extreme(y, u, 1.0), extreme(x, v, 1.0), nusselt)
+            for name, value, expected in zip(
+                ("u_max", "w_max", "Nu"), found, HEATED[one], strict=True
+            ):
+                yield Figure(f"heated, Ra = {one:.0e}", f"{n}²", name, value, expected, 0.003)
 
 
 def rolls_solver(rayleigh: float, n: int, amplitude: float) -> ThermalSolver:

@@ -1,3 +1,4 @@
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -12,32 +13,54 @@ using domain::Index;
 using domain::View;
 using Kind = FaceCondition::Kind;
 
+namespace {
+
+/// Return the widths of the cells around the faces of an axis, half of those beside a boundary.
+std::vector<double> widths_of_faces(const linalg::Axis& axis) {
+    const auto cells = static_cast<std::size_t>(axis.cells());
+    std::vector<double> result(cells + 1);
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+        result[cell] += 0.5 * axis.widths[cell];
+        result[cell + 1] += 0.5 * axis.widths[cell];
+    }
+    if (axis.periodic())
+        result.front() = result.back() = result.front() + result.back();
+    return result;
+}
+
+} // namespace
+
 double FlowSolver::kinetic_energy() {
     parallel::CompensatedSum sum;
     const domain::Field<double>& velocity = field("face_velocity");
-    for (std::size_t b = 0; b < blocks(); ++b)
-        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
-            const linalg::Axis& axis = axes_[a];
+    for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+        std::array<std::vector<double>, 3> widths;
+        for (std::size_t t = 0; t < 3; ++t)
+            widths[t] = t == a ? widths_of_faces(axes_[t]) : axes_[t].widths;
+        for (std::size_t b = 0; b < blocks(); ++b) {
             const View<const double> u = velocity.view(b, a);
             Box<3> faces = block(b).cells(); // the upper face belongs to the next block …
-            if (!axis.periodic() && faces.upper[a] == axis.cells())
+            if (!axes_[a].periodic() && faces.upper[a] == axes_[a].cells())
                 ++faces.upper[a]; // … or to the boundary
-            for_indices(faces, [&](const Index<3>& at) {
-                double volume = 1;
-                for (std::size_t t = 0; t < 3; ++t) {
-                    const auto width = [&](std::int64_t cell) {
-                        if (axes_[t].periodic())
-                            cell = (cell + axes_[t].cells()) % axes_[t].cells();
-                        return cell < 0 || cell >= axes_[t].cells()
-                                   ? 0.0
-                                   : axes_[t].widths[static_cast<std::size_t>(cell)];
-                    };
-                    volume *= t == a ? 0.5 * (width(at[t] - 1) + width(at[t])) : width(at[t]);
+            for (std::int64_t k = faces.lower[2]; k < faces.upper[2]; ++k)
+                for (std::int64_t j = faces.lower[1]; j < faces.upper[1]; ++j) {
+                    const double* row = &u(Index<3>{faces.lower[0], j, k});
+                    const double* width = widths[0].data() + faces.lower[0];
+                    const double across = 0.5 * widths[1][static_cast<std::size_t>(j)] *
+                                          widths[2][static_cast<std::size_t>(k)];
+                    sum.add(0, static_cast<int>(faces.extent(0)),
+                            [=](int n) { return row[n] * row[n] * (across * width[n]); });
                 }
-                sum.add(0.5 * u(at) * u(at) * volume);
-            });
         }
+    }
     return parallel::sum_over_ranks(sum, comm());
+}
+
+domain::Box<3> FlowSolver::cells(std::size_t block) const {
+    const std::span<const int> mine = decomposition().blocks_of(rank());
+    if (block >= mine.size())
+        throw std::out_of_range("there is no block " + std::to_string(block));
+    return decomposition().block(mine[block]).cells;
 }
 
 std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {

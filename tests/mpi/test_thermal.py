@@ -32,7 +32,7 @@ CASE: dict[str, Any] = {
     "initial": {"velocity": [1, 0, 0], "noise": {"velocity": 0.3, "temperature": 0.5}},
     "time": {"steps": 6, "cfl": 0.9},
     "checkpoint": {"every": 3},
-    "output": {"folder": "run"},
+    "output": {"folder": "run", "figures": False},
 }
 BALL = {"shape": "sphere", "centre": [0.5, 0.5, 0.4], "radius": 0.23}
 HEATED = {"conduction": {"temperature": {"conductivity": 4, "capacity": 2, "source": 3}}}
@@ -70,7 +70,8 @@ def write(path: Path, **changes: Any) -> Path:
 def arrays(run: Path, step: int) -> dict[str, np.ndarray]:
     folder = run / f"checkpoints/step-{step:08d}"
     state = checkpoint.open_checkpoint(folder, MPI.COMM_SELF).state()
-    return {name: state.read(name, (0, 0, 0), shape) for name, shape in state.shapes.items()}
+    shapes = state.shapes.items()
+    return {name: state.read(name, tuple(0 for _ in shape), shape) for name, shape in shapes}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
         case = write(
             tmp_path / f"{ranks}.yaml",
             **flow,
-            output={"folder": f"run{ranks}"},
+            output={"folder": f"run{ranks}", "figures": False},
             **({"publish": publish} if ranks == 3 and scheme == "central" else {}),
         )
         done = uzushio("run", case, "--ranks", ranks, timeout=240)
@@ -241,3 +242,44 @@ def test_a_script_sets_the_initial_fields(uzushio: Run, tmp_path: Path) -> None:
         np.broadcast_to(np.sin(2 * np.pi * x) - np.sin(2 * np.pi * x[0]), (10, 12)),
         atol=1e-6,
     )
+
+
+def test_figures_are_the_same_on_any_ranks_and_after_a_restart(
+    uzushio: Run, tmp_path: Path
+) -> None:
+    grid = {"x": {"cells": 16}, "y": {"cells": 12, "stretching": 1.2}}
+    flow: dict[str, Any] = {
+        "grid": grid,
+        "fluid": {"viscosity": 0.01, "gravity": [0, -2, 0]},
+        "boundaries": {
+            "y-min": {"type": "wall", "values": {"temperature": 1}},
+            "y-max": {"type": "wall", "values": {"temperature": 0}},
+        },
+        "bodies": {"rod": {"shape": "cylinder", "centre": [0.5, 0.4, 0], "radius": 0.2}},
+        "statistics": {"fields": ["velocity", "temperature"], "over": ["i"]},
+        "time": {"steps": 16, "cfl": 0.9},
+        "checkpoint": {"every": 8},
+    }
+    case = write(tmp_path / "one.yaml", **flow, output={"folder": "one", "figures": ["png"]})
+    done = uzushio("run", case, "--ranks", 1, timeout=240)
+    assert done.returncode == 0, done.stderr
+    case = write(tmp_path / "three.yaml", **flow, output={"folder": "three", "figures": False})
+    earlier = tmp_path / "one/checkpoints/step-00000008"
+    done = uzushio("run", case, "--ranks", 3, "--restart", earlier, timeout=240)
+    assert done.returncode == 0, done.stderr
+    done = uzushio("figures", tmp_path / "three", "--ranks", 2, timeout=240)
+    assert done.returncode == 0, done.stderr
+    drawn = {path.name: path.read_bytes() for path in (tmp_path / "one/figures").iterdir()}
+    assert {*drawn} == {
+        "plane_xy.png", "profiles.png", "history.png", "history.csv", "mean_profiles.png"
+    }  # fmt: skip
+    for name, content in drawn.items():
+        again = tmp_path / "three/figures" / name
+        assert again.read_bytes() == content, name
+    rows = np.loadtxt(tmp_path / "one/figures/history.csv", delimiter=",", skiprows=1)
+    assert rows.shape == (4, 2 + 2 + 2)
+    done = uzushio("report", tmp_path / "one")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "one/report.html").read_text()
+    assert "Temperature, speed, with streamlines" in page
+    assert "Kinetic energy, transfer of scalars and forces on bodies over time" in page

@@ -12,6 +12,7 @@ from uzushio.block_solver.case import BlockCase
 from uzushio.case.model import Length
 from uzushio.config.section import Count, Positive, Section, unit
 from uzushio.thermal.bodies import Body, Stl
+from uzushio.thermal.units import Units
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Side = Literal["x-min", "x-max", "y-min", "y-max", "z-min", "z-max"]
@@ -242,6 +243,7 @@ class ThermalCase(BlockCase):
     initial: Initial = Initial()
     les: Subgrid | None = None
     numerics: Numerics = Numerics()
+    units: Units = Units()
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:

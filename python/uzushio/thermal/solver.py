@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import fsum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
 
 from uzushio import _core
 from uzushio.block_solver import BlockSolver
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.parallel.sync import collective
-from uzushio.solver import Estimate, Reading, SolverDivergedError
+from uzushio.solver import Estimate, Reading, SolverDivergedError, State, StoredState
 from uzushio.thermal.bodies import Stl
 from uzushio.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.thermal.initial import InitialFields
+from uzushio.thermal.series import NAME as SERIES
+from uzushio.thermal.series import Series
 
 if TYPE_CHECKING:
+    import xarray as xr
     from mpi4py import MPI
 
 _CORE_AXES = {"x": "i", "y": "j", "z": "k"}
@@ -27,6 +33,7 @@ class ThermalSolver(BlockSolver):
     """Incompressible flow with scalars in a box; second order on a staggered grid."""
 
     case_model: ClassVar[type[Case]] = ThermalCase
+    figure_modules: ClassVar[tuple[str, ...]] = ("uzushio.thermal.figures",)
 
     @classmethod
     def compiled(cls, case: Case) -> Any:
@@ -50,6 +57,8 @@ class ThermalSolver(BlockSolver):
         super().__init__(case, comm)
         self._scalars = list(cast(ThermalCase, case).scalars)
         self._bodies = list(cast(ThermalCase, case).bodies)
+        self._transfers = _transfers(cast(ThermalCase, case))
+        self._series = Series(["energy", *self._transfers, *self._force_names()])
         with collective(comm):
             self._set_initial_fields(InitialFields(cast(ThermalCase, case)))
         try:
@@ -72,6 +81,67 @@ class ThermalSolver(BlockSolver):
             super().step(longest)
         except _core.thermal.Diverged as error:
             raise SolverDivergedError(f"After step {self.step_index}: {error}.") from None
+        if self._series.is_due(self.step_index):
+            with self.sections.section("series"):
+                self._series.add(self.step_index, self.time, self._sampled())
+
+    def _sampled(self) -> list[float]:
+        """Return the energy, the transfers of scalars and the forces on bodies (collective)."""
+        names = {name.split("/")[1] for name in self._transfers}
+        fluxes = {
+            f"flux/{scalar}/{place}": value
+            for scalar in self._scalars
+            if scalar in names
+            for found in (self.fluxes(scalar), self.body_fluxes(scalar))
+            for place, value in found.items()
+        }
+        forces = [value for force in self.body_forces().values() for value in force]
+        transfers = [fluxes[name] for name in self._transfers]
+        return [self.core.kinetic_energy(), *transfers, *forces]
+
+    def _force_names(self) -> list[str]:
+        axes = AXES[: self.core.dimension]
+        return [f"force/{body}/{axis}" for body in self._bodies for axis in axes]
+
+    def state(self) -> State:
+        """Return all declared fields and the series of samples (collective)."""
+        state = super().state()
+        arrays, notes = self._series.stored(self.comm.rank)
+        return replace(
+            state,
+            arrays={**state.arrays, **arrays},
+            attributes={**state.attributes, SERIES: notes},
+        )
+
+    def _resume(self, stored: StoredState, begin: Callable[[float], None]) -> None:
+        super()._resume(stored, begin)
+        self._series.restore(stored)
+
+    def attributes(self) -> Mapping[str, int | float | str]:
+        """Return the length of the last step, and the units of coordinates and time."""
+        units = cast(ThermalCase, self.case).units
+        return {**super().attributes(), "length_unit": units.length, "time_unit": units.time}
+
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
+        """Draw planes and profiles of the flow, its history and its averages (collective)."""
+        from uzushio.thermal.slices import planes
+
+        case = cast(ThermalCase, self.case)
+        self._update_derived()
+        shown = ["velocity", *self._scalars]
+        arrays = [one for one in self._arrays(False, output=True) if one.field["name"] in shown]
+        arrays.sort(key=lambda one: shown.index(one.field["name"]))
+        fluid = []
+        for number, (_, lower, upper) in enumerate(self._blocks):
+            inside = np.empty([b - a for a, b in zip(lower, upper, strict=True)][::-1])
+            self.core.write_fluid(number, inside)
+            fluid.append(inside)
+        found = planes(case, arrays, fluid, self.comm)
+        if self.comm.rank != 0:
+            return
+        from uzushio.thermal import figures  # matplotlib: slow to import, and for one rank only
+
+        yield from figures.draw(folder, case, self.time, found, self._series, statistics)
 
     def monitor(self) -> Mapping[str, Reading]:
         """Return the step, the energy, the divergence and the force on bodies (collective)."""
@@ -123,6 +193,26 @@ class ThermalSolver(BlockSolver):
         return {
             side: value for side, value in zip(sides, values, strict=True) if side in boundaries
         }
+
+
+def _transfers(case: ThermalCase) -> list[str]:
+    """Return the names of fluxes that are not given: where scalars have values, or conduct."""
+    return [
+        f"flux/{scalar}/{place}"
+        for scalar in case.scalars
+        for place in (
+            *(
+                side
+                for side, one in case.boundaries.items()
+                if one.type == "wall" and scalar in one.values
+            ),
+            *(
+                name
+                for name, body in case.bodies.items()
+                if scalar in body.values or scalar in body.conduction
+            ),
+        )
+    ]
 
 
 def parameters(case: ThermalCase) -> Any:
