@@ -11,6 +11,10 @@ if(version MATCHES "Open MPI|OpenRTE|prte")
     set(launcher "${PROJECT_SOURCE_DIR}/tools/own_memory")
 endif()
 
+# Waiting threads and ranks that spin take the cores that other ranks need: they sleep between polls.
+set(waits "OMP_WAIT_POLICY=passive" "OMPI_MCA_mpi_yield_when_idle=1"
+          "OMPI_MCA_threads_pthreads_yield_strategy=nanosleep")
+
 # A library, so that a test with a main of its own wins.
 add_library(uzushio_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp")
 target_link_libraries(uzushio_test_main PUBLIC GTest::gtest MPI::MPI_CXX PRIVATE uzushio::flags)
@@ -46,9 +50,8 @@ foreach(source IN LISTS tests)
                  COMMAND ${launcher} "${MPIEXEC_EXECUTABLE}" ${launch_flags}
                          ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
                          $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
-        # Threads that spin while they wait take the cores that other ranks need.
         set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 240 LABELS ${label}
-                             ENVIRONMENT "OMP_WAIT_POLICY=passive;OMPI_MCA_mpi_yield_when_idle=1")
+                             ENVIRONMENT "${waits}")
     endforeach()
 
     file(STRINGS "${source}" programs REGEX "^// programs:" LIMIT_COUNT 1)
@@ -61,7 +64,8 @@ foreach(source IN LISTS tests)
                  COMMAND ${launcher} "${MPIEXEC_EXECUTABLE}" ${launch_flags}
                          ${MPIEXEC_NUMPROC_FLAG} ${first} $<TARGET_FILE:${name}> :
                          ${MPIEXEC_NUMPROC_FLAG} ${second} $<TARGET_FILE:${name}>)
-        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120 LABELS ${label})
+        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120 LABELS ${label}
+                             ENVIRONMENT "${waits}")
     endforeach()
 endforeach()
 
