@@ -44,6 +44,8 @@ File read_file(const std::filesystem::path& path) {
     File file{path.string(), {}};
     if (std::filesystem::is_directory(status))
         file.fail("is a folder, not an STL file");
+    if (!std::filesystem::is_regular_file(status)) // a pipe, of which each rank would get a part
+        file.fail("is a pipe or a device, not an STL file");
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
     std::ostringstream text;
@@ -111,6 +113,14 @@ void read_binary(const File& file, Builder& builder) {
     }
 }
 
+/// Return the start of a word for a message, in which all characters can be printed.
+std::string printable(const std::string& word) {
+    std::string text = word.substr(0, 40);
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    return text;
+}
+
 /// Words of an ASCII file.
 class Words {
   public:
@@ -152,7 +162,7 @@ class Words {
             file_.fail("is truncated: it ends after " + std::to_string(triangles) +
                        " whole triangles, without 'endsolid'");
         file_.fail("is not an STL file: line " + std::to_string(line_) + " has '" +
-                   word.substr(0, 40) + "' instead of " + wanted);
+                   printable(word) + "' instead of " + wanted);
     }
 
     std::int64_t triangles = 0; ///< that were read

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
@@ -106,6 +107,8 @@ TEST_F(Stl, ErrorsSayWhatIsWrong) {
               "is not an STL file: line 4 has 'zero' instead of a number");
     EXPECT_EQ(error("solid a\nfacet normal 0 0 1\nloop\n"),
               "is not an STL file: line 3 has 'loop' instead of 'outer'");
+    EXPECT_EQ(error("solid a\nfacet \xf0\x01\n"),
+              "is not an STL file: line 2 has '\?\?' instead of 'normal'");
     box_[4][1][2] = nan;
     const std::string infinite = "has a coordinate that is NaN or infinite, in triangle 5";
     EXPECT_EQ(error(binary(box_)), infinite);
@@ -124,6 +127,8 @@ TEST_F(Stl, IsNotReadFromAFolderOrFromNothing) {
     EXPECT_EQ(message(path_), "there is no file " + path_.string());
     EXPECT_EQ(message(path_.parent_path()),
               path_.parent_path().string() + " is a folder, not an STL file");
+    ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0); // to open it would wait for a writer
+    EXPECT_EQ(message(path_), path_.string() + " is a pipe or a device, not an STL file");
 }
 
 } // namespace
