@@ -159,6 +159,33 @@ class Shifted : public Surface {
     Vector displacement_;
 };
 
+class Rounded : public Surface {
+  public:
+    Rounded(std::shared_ptr<const Surface> surface, const Vector& quanta)
+        : surface_(std::move(surface)), quanta_(quanta) {}
+
+    void crossings(std::size_t axis, const Vector& point,
+                   std::vector<Crossing>& found) const override {
+        const std::size_t before = found.size();
+        surface_->crossings(axis, point, found);
+        for (std::size_t n = before; n < found.size(); ++n)
+            found[n].position = std::nearbyint(found[n].position / quanta_[axis]) * quanta_[axis];
+    }
+    [[nodiscard]] Bounds bounds() const override { // larger than what rounding may move
+        Bounds bounds = surface_->bounds();
+        for (std::size_t a = 0; a < 3; ++a) {
+            bounds.lower[a] -= quanta_[a];
+            bounds.upper[a] += quanta_[a];
+        }
+        return bounds;
+    }
+    [[nodiscard]] bool is_closed() const override { return surface_->is_closed(); }
+
+  private:
+    std::shared_ptr<const Surface> surface_;
+    Vector quanta_;
+};
+
 } // namespace
 
 std::shared_ptr<const Surface> sphere(const Vector& centre, double radius) {
@@ -184,6 +211,11 @@ std::shared_ptr<const Surface> cylinder(const Vector& centre, double radius, std
 std::shared_ptr<const Surface> shifted(std::shared_ptr<const Surface> surface,
                                        const Vector& displacement) {
     return std::make_shared<Shifted>(std::move(surface), displacement);
+}
+
+std::shared_ptr<const Surface> rounded(std::shared_ptr<const Surface> surface,
+                                       const Vector& quanta) {
+    return std::make_shared<Rounded>(std::move(surface), quanta);
 }
 
 } // namespace uzushio::geometry

@@ -21,4 +21,10 @@ namespace uzushio::geometry {
 [[nodiscard]] std::shared_ptr<const Surface> shifted(std::shared_ptr<const Surface> surface,
                                                      const domain::Vector& displacement);
 
+/// Surface whose crossings along an axis are multiples of `quanta[axis]`, powers of 2. If points
+/// and displacements are such multiples, a displaced surface is exactly where the first one is,
+/// seen from points that are displaced too.
+[[nodiscard]] std::shared_ptr<const Surface> rounded(std::shared_ptr<const Surface> surface,
+                                                     const domain::Vector& quanta);
+
 } // namespace uzushio::geometry

@@ -13,7 +13,7 @@ using domain::View;
 
 BlockedFaces::BlockedFaces(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
                            std::size_t bodies, const Field& velocity)
-    : bodies_(bodies) {
+    : bodies_(bodies), groups_(bodies * static_cast<std::size_t>(grid.regions())) {
     for (std::size_t b = 0; b < velocity.blocks(); ++b) {
         parts_.emplace_back();
         for (std::size_t a = 0; a < velocity.arrays(); ++a)
@@ -49,7 +49,8 @@ BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
             face.area = fluid_below ? 1 : -1;
             for (std::size_t t = 0; t < 3; ++t)
                 face.area *= t == a ? 1 : metrics[t].width()[at[t]];
-            face.surface = grid.body(fluid_below ? cut.lower_body : cut.upper_body);
+            face.group = grid.region(block, cell) * static_cast<int>(bodies_) +
+                         grid.body(fluid_below ? cut.lower_body : cut.upper_body);
             face.counted = at[a] + 1 < faces.upper[a];
             part.forced.push_back(face);
         } else if (!part.zero.empty() && part.zero.back().first[1] == at[1] &&
@@ -81,22 +82,22 @@ void BlockedFaces::prepare(std::size_t block, std::size_t a, const View<const do
 }
 
 void BlockedFaces::balance(MPI_Comm comm) {
-    std::vector<parallel::CompensatedSum> sums(2 * bodies_);
+    std::vector<parallel::CompensatedSum> sums(2 * groups_);
     for (const auto& parts : parts_)
         for (const Part& part : parts)
             for (const Forced& face : part.forced)
                 if (face.counted) {
-                    const auto surface = static_cast<std::size_t>(face.surface);
-                    sums[surface].add(face.area * face.value);
-                    sums[bodies_ + surface].add(std::abs(face.area));
+                    const auto group = static_cast<std::size_t>(face.group);
+                    sums[group].add(face.area * face.value);
+                    sums[groups_ + group].add(std::abs(face.area));
                 }
     std::vector<double> totals(sums.size());
     parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm);
     for (auto& parts : parts_)
         for (Part& part : parts)
             for (Forced& face : part.forced) {
-                const auto surface = static_cast<std::size_t>(face.surface);
-                const double mean = totals[surface] / totals[bodies_ + surface];
+                const auto group = static_cast<std::size_t>(face.group);
+                const double mean = totals[group] / totals[groups_ + group];
                 face.value -= face.area > 0 ? mean : -mean;
             }
 }

@@ -13,7 +13,7 @@ namespace uzushio::thermal {
 
 /// Velocity at blocked faces. Beside a fluid cell it is linear between the surface, where it is 0,
 /// and the cell's opposite face, so that the cell may keep a divergence of 0; the flux through the
-/// blocked faces of each body is 0. Elsewhere it is 0.
+/// blocked faces of each body beside each region of fluid is 0. Elsewhere it is 0.
 class BlockedFaces {
   public:
     using Field = domain::Field<double>;
@@ -26,7 +26,7 @@ class BlockedFaces {
     void prepare(std::size_t block, std::size_t a, const domain::View<const double>& velocity,
                  const domain::View<double>& derivative);
 
-    /// Change the stored velocities so that the flux through those of each body is 0 (collective).
+    /// Change the stored velocities so that the flux through those of each group is 0 (collective).
     void balance(MPI_Comm comm);
 
     /// Set the velocity at all blocked faces.
@@ -38,7 +38,7 @@ class BlockedFaces {
         int opposite = 0;     ///< distance of the opposite face, -1 or 1
         double weight = 0;    ///< of the velocity there
         double area = 0;      ///< negative where the fluid is above
-        int surface = 0;      ///< number of the body
+        int group = 0;        ///< of the faces of one body beside one region of fluid
         bool counted = false; ///< in sums of this block; a face that two blocks share counts once
         double value = 0;
     };
@@ -54,7 +54,7 @@ class BlockedFaces {
                                std::size_t block, std::size_t a, const domain::Box<3>& faces) const;
 
     std::vector<std::array<Part, 3>> parts_; ///< of blocks and axes
-    std::size_t bodies_;
+    std::size_t bodies_, groups_;
 };
 
 } // namespace uzushio::thermal

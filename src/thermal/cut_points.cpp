@@ -31,8 +31,9 @@ CutSide across(const ImmersedGrid& grid, const Lattice& lattice, const CutLinks&
         for (double& component : side.normal)
             component = -component;
     side.surface = grid.body(step > 0 ? cut.lower_body : cut.upper_body);
-    // A point nearer than half a link gives an inaccurate slope: use the point behind it.
-    if (distance >= 0.5 * spacing) {
+    // A point nearer than half a link gives an inaccurate slope: use the point behind it. Surfaces
+    // at cell sides are at half a link but for rounding.
+    if (distance >= 0.499999 * spacing) {
         side.near = -(spacing - distance) / distance;
     } else if (lattice.box.contains(moved(at, axis, -step)) &&
                link_to(links, axis, at, -step) == nullptr) {

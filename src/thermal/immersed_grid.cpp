@@ -1,11 +1,15 @@
 #include "thermal/immersed_grid.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "geometry/flood_fill.hpp"
 #include "geometry/shapes.hpp"
 #include "thermal/axis_metrics.hpp"
+#include "thermal/box_faces.hpp"
 
 namespace uzushio::thermal {
 
@@ -18,15 +22,39 @@ namespace {
 /// Layers of ghosts, as many as van Leer's scheme reads.
 constexpr int ghosts = 2;
 
-/// Return the positions of vertices -ghosts … cells + ghosts; beyond a boundary, mirror images.
-std::vector<double> extended(const std::vector<double>& vertices, const linalg::Axis& axis) {
+/// Return the power of 2 of which positions along an axis are multiples. Then sums of positions and
+/// periods are exact, and a surface cuts the same links at both ends of a periodic axis.
+double quantum_of(const std::vector<double>& vertices) {
+    const double extent = vertices.back() - vertices.front();
+    const double largest = std::max(std::abs(vertices.front()), std::abs(vertices.back()));
+    return std::ldexp(1.0, std::ilogb(largest + extent) - 42);
+}
+
+/// Return the positions of vertices -ghosts … cells + ghosts, multiples of `quantum`: beyond a
+/// boundary of mirror images.
+std::vector<double> extended(const std::vector<double>& vertices, const linalg::Axis& axis,
+                             double quantum) {
+    std::vector<double> inner = vertices;
+    for (double& vertex : inner)
+        vertex = std::nearbyint(vertex / quantum) * quantum;
     const AxisMetrics metrics(axis, ghosts);
+    const std::int64_t cells = axis.cells();
+    const double period = inner.back() - inner.front();
     std::vector<double> all(ghosts);
-    all.insert(all.end(), vertices.begin(), vertices.end());
+    all.insert(all.end(), inner.begin(), inner.end());
     for (int g = 1; g <= ghosts; ++g) {
         const auto at = static_cast<std::size_t>(ghosts - g);
-        all[at] = all[at + 1] - metrics.width()[-g];
-        all.push_back(all.back() + metrics.width()[axis.cells() + g - 1]);
+        if (axis.periodic()) { // a ghost may be several periods away
+            const auto image = [&](std::int64_t steps) {
+                return inner[static_cast<std::size_t>(steps % cells)] +
+                       static_cast<double>(steps / cells) * period;
+            };
+            all[at] = image(ghosts * cells - g) - ghosts * period;
+            all.push_back(image(cells + g));
+        } else {
+            all[at] = all[at + 1] - metrics.width()[-g];
+            all.push_back(all.back() + metrics.width()[cells + g - 1]);
+        }
     }
     return all;
 }
@@ -37,14 +65,19 @@ ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposi
                            const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes)
     : dimension_(static_cast<std::size_t>(flow.dimension)), axes_(axes),
       phase_(decomposition, rank, {.name = "phase", .ghosts = ghosts}) {
-    for (std::size_t a = 0; a < dimension_; ++a)
-        vertices_[a] = extended(flow.vertices[a], axes[a]);
+    domain::Vector quanta{1, 1, 1};
+    for (std::size_t a = 0; a < dimension_; ++a) {
+        quanta[a] = quantum_of(flow.vertices[a]);
+        vertices_[a] = extended(flow.vertices[a], axes[a], quanta[a]);
+    }
     for (std::size_t body = 0; body < flow.bodies.size(); ++body) {
+        const auto surface = geometry::rounded(flow.bodies[body].surface, quanta);
         std::vector<domain::Vector> shifts{{}};
         for (std::size_t a = 0; a < dimension_; ++a) {
             if (!flow.periodic[a])
                 continue;
-            const double period = flow.vertices[a].back() - flow.vertices[a].front();
+            const double period =
+                vertices_[a][vertices_[a].size() - 1 - ghosts] - vertices_[a][ghosts];
             const std::vector<domain::Vector> before = shifts;
             for (const double sign : {-1.0, 1.0})
                 for (domain::Vector shift : before) {
@@ -54,8 +87,7 @@ ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposi
         }
         for (const domain::Vector& shift : shifts) {
             const bool here = shift == domain::Vector{};
-            surfaces_.push_back(here ? flow.bodies[body].surface
-                                     : geometry::shifted(flow.bodies[body].surface, shift));
+            surfaces_.push_back(here ? surface : geometry::shifted(surface, shift));
             body_.push_back(static_cast<int>(body));
         }
     }
@@ -66,6 +98,9 @@ ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposi
             cell_links_.back()[a] = CutLinks(surfaces_, centres, a);
     }
     geometry::flood_fill(comm, decomposition, cell_links_, surfaces_, flow.seeds, phase_);
+    check_bodies(comm, flow);
+    regions_ = geometry::find_regions(comm, decomposition, rank, cell_links_, phase_);
+    check_through_flow(comm, flow);
 
     const auto open = std::make_shared<domain::Field<double>>(
         decomposition, rank, domain::FieldSpec{.name = "open", .centring = domain::Centring::face});
@@ -75,6 +110,57 @@ ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposi
                 open->view(b, a)(face) = is_open(b, a, face) ? 1 : 0;
             });
     open_ = open;
+}
+
+void ImmersedGrid::check_bodies(MPI_Comm comm, const FlowParameters& flow) const {
+    std::vector<int> cuts(flow.bodies.size());
+    for (const auto& axes : cell_links_)
+        for (const CutLinks& links : axes)
+            for (const geometry::CutLink& link : links.all())
+                for (const int of_link : {link.lower_body, link.upper_body})
+                    cuts[static_cast<std::size_t>(body(of_link))] = 1;
+    MPI_Allreduce(MPI_IN_PLACE, cuts.data(), static_cast<int>(cuts.size()), MPI_INT, MPI_MAX, comm);
+    for (std::size_t n = 0; n < cuts.size(); ++n)
+        if (cuts[n] == 0)
+            throw std::invalid_argument(
+                "the body " + flow.bodies[n].name +
+                " lies between the centres of cells, and would have no effect: use smaller cells "
+                "there, or leave it out" +
+                (dimension_ == 2 ? ". In two dimensions a body is its section at z = 0" : ""));
+}
+
+void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow) const {
+    const auto count = static_cast<std::size_t>(regions());
+    std::vector<int> in(count), out(count); // whether a region has an inflow, an outflow
+    bool has_inflow = false;
+    for (const auto& [face, condition] : named_faces(flow)) {
+        const bool inflow = condition->kind == FaceCondition::Kind::inflow;
+        if (!inflow && condition->kind != FaceCondition::Kind::outflow)
+            continue;
+        has_inflow = true;
+        for (std::size_t b = 0; b < phase_.blocks(); ++b)
+            for_indices(layer_at(face, phase_.owned(b), axes_), [&](const Index<3>& at) {
+                if (is_fluid(b, at))
+                    (inflow ? in : out)[static_cast<std::size_t>(region(b, at))] = 1;
+            });
+    }
+    if (!has_inflow)
+        return;
+    for (std::vector<int>* found : {&in, &out})
+        MPI_Allreduce(MPI_IN_PLACE, found->data(), regions(), MPI_INT, MPI_MAX, comm);
+    const auto inflows = std::count(in.begin(), in.end(), 1);
+    if (inflows == 0 || std::count(out.begin(), out.end(), 1) == 0)
+        throw std::invalid_argument(std::string("the bodies cover the whole ") +
+                                    (inflows == 0 ? "inflow" : "outflow") +
+                                    ": leave cells of the fluid at it");
+    if (in != out)
+        throw std::invalid_argument(
+            "the bodies divide the fluid, and a part of it has an inflow but no outflow, or an "
+            "outflow but no inflow: leave a way between them");
+    if (inflows > 1)
+        throw std::invalid_argument("the bodies divide the fluid into parts, and " +
+                                    std::to_string(inflows) +
+                                    " of them have an inflow: compute each in a run of its own");
 }
 
 Lattice ImmersedGrid::lattice(std::size_t block, std::size_t a) const {

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "domain/field.hpp"
 #include "geometry/cut_links.hpp"
+#include "geometry/regions.hpp"
 #include "linalg/equation.hpp"
 #include "thermal/parameters.hpp"
 
@@ -19,7 +21,8 @@ namespace uzushio::thermal {
 /// it lies at a boundary of the box beside a fluid cell; else it is blocked.
 class ImmersedGrid {
   public:
-    /// Throws `std::invalid_argument` on all ranks if no cell is fluid (collective).
+    /// Throws `std::invalid_argument` on all ranks if no cell is fluid, if a body cuts no link, or
+    /// if bodies separate inflow and outflow (collective).
     ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
                  const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes);
 
@@ -43,6 +46,12 @@ class ImmersedGrid {
     [[nodiscard]] bool is_fluid(std::size_t block, const domain::Index<3>& cell) const {
         return phase_.view(block)(cell) != 0;
     }
+    /// Return the number of the regions of fluid that no path joins.
+    [[nodiscard]] int regions() const { return regions_->count; }
+    /// Return the number of a fluid cell's region; of a block or its first ghosts.
+    [[nodiscard]] int region(std::size_t block, const domain::Index<3>& cell) const {
+        return static_cast<int>(regions_->numbers.view(block)(cell));
+    }
     /// Return whether a face is open; of a block's cells or of the first ghosts.
     [[nodiscard]] bool is_open(std::size_t block, std::size_t axis,
                                const domain::Index<3>& face) const;
@@ -50,6 +59,11 @@ class ImmersedGrid {
     [[nodiscard]] const std::shared_ptr<const domain::Field<double>>& open() const { return open_; }
 
   private:
+    /// Throws `std::invalid_argument` on all ranks if a body cuts no link between cells of blocks.
+    void check_bodies(MPI_Comm comm, const FlowParameters& flow) const;
+    /// Throws `std::invalid_argument` on all ranks if what flows into a region cannot flow out.
+    void check_through_flow(MPI_Comm comm, const FlowParameters& flow) const;
+
     std::size_t dimension_;
     std::array<linalg::Axis, 3> axes_;
     std::array<std::vector<double>, 3> vertices_;                    ///< with those of ghost cells
@@ -57,6 +71,7 @@ class ImmersedGrid {
     std::vector<int> body_;                                          ///< of the surfaces
     domain::Field<double> phase_;
     std::vector<std::array<geometry::CutLinks, 3>> cell_links_; ///< of the blocks
+    std::optional<geometry::Regions> regions_;
     std::shared_ptr<const domain::Field<double>> open_;
 };
 

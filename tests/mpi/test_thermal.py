@@ -37,6 +37,23 @@ CASE: dict[str, Any] = {
 BALL = {"shape": "sphere", "centre": [0.5, 0.5, 0.4], "radius": 0.23}
 HEATED = {"conduction": {"temperature": {"conductivity": 4, "capacity": 2, "source": 3}}}
 FIGURE = {"shape": "stl", "file": "figure.stl", "scale": 0.005, "offset": [0.5, 0.5, 0.4]}
+HOT = {"temperature": 1}
+INFLOW = {"type": "inflow", "velocity": [0, 0, 1]}
+SYMMETRY = {"type": "symmetry"}
+DUCT: dict[str, Any] = {
+    "periodic": [],
+    "boundaries": {
+        **{f"{axis}-{end}": SYMMETRY for axis in "yz" for end in ("min", "max")},
+        "x-min": {"type": "inflow", "velocity": [1, 0, 0]},
+        "x-max": {"type": "outflow"},
+    },
+}
+WALL = {"shape": "box", "lower": [0.4, -1, -1], "upper": [0.6, 2, 2]}
+PLANE: dict[str, Any] = {
+    "grid": {"x": {"cells": 12}, "y": {"cells": 10}},
+    "boundaries": {"y-min": SYMMETRY, "y-max": SYMMETRY},
+}
+BETWEEN = "the body b lies between the centres of cells, and would have no effect"
 PIPELINE = """\
 views:
   cut:
@@ -53,6 +70,9 @@ def write_stl(path: Path, kind: str) -> None:
     triangles = np.zeros(8, [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("rest", "<u2")])
     for n in range(8):
         triangles["corners"][n] = corners[n % 4], corners[(n + 1) % 4], (0, 0, 80 - 160 * (n // 4))
+    if kind == "flat":
+        triangles["corners"][:, :, 1:] = 0
+        triangles["corners"][:, 2, 0] = 5
     if kind == "nan":
         triangles["corners"][1, 2, 0] = np.nan
     kept = {"empty": 0, "open": 7}.get(kind, 8)
@@ -190,16 +210,68 @@ def test_check_tells_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:
             },
             "a wall that moves along its normal",
         ),
+        (
+            {"boundaries": {**CASE["boundaries"], "y-min": {**SYMMETRY, "velocity": [1, 0, 0]}}},
+            "'velocity' has no effect at type 'symmetry'",
+        ),
+        (
+            {"boundaries": {**CASE["boundaries"], "z-min": {**INFLOW, "fluxes": HOT}}},
+            "'fluxes' has no effect at type 'inflow': remove it, or use type 'wall'",
+        ),
+        ({"scalars": {"a/b": {"diffusivity": 1}}}, "must consist of letters, digits"),
+        (
+            {"bodies": {"b": FIGURE | {"file": "open.stl", "conduction": HEATED["conduction"]}}},
+            "bodies.b: 'conduction' needs a closed surface, and 3 sides",
+        ),
     ],
 )
 def test_contradictions_are_errors(
     uzushio: Run, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    for name in ("figure", "short", "nan", "empty"):
+    for name in ("figure", "short", "nan", "empty", "open"):
         write_stl(tmp_path / f"{name}.stl", name)
     done = uzushio("run", write(tmp_path / "case.yaml", **changes), timeout=120)
     assert done.returncode != 0
     assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bodies": {"b": BALL | {"centre": [0.5, 0.5, 0.5], "radius": 0.04}}}, BETWEEN),
+        ({"bodies": {"b": FIGURE | {"file": "flat.stl"}}}, BETWEEN),
+        (
+            {**PLANE, "bodies": {"b": BALL | {"centre": [0.5, 0.5, 2.0]}}},
+            "In two dimensions a body is its section at z = 0",
+        ),
+        (
+            {**DUCT, "bodies": {"b": WALL}},
+            "a part of it has an inflow but no outflow, or an outflow but no inflow",
+        ),
+        (
+            {**DUCT, "bodies": {"b": WALL | {"upper": [2, 2, 2]}}},
+            "the bodies cover the whole outflow",
+        ),
+        (
+            {**DUCT, "bodies": {"b": WALL | {"lower": [-1, -1, -1]}}},
+            "the bodies cover the whole inflow",
+        ),
+        (
+            {**DUCT, "bodies": {"b": {**WALL, "lower": [-1, 0.4, -1], "upper": [2, 0.6, 2]}}},
+            "2 of them have an inflow: compute each in a run of its own",
+        ),
+    ],
+)
+def test_bodies_without_effect_or_way_out_are_errors_on_all_ranks(
+    uzushio: Run, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    write_stl(tmp_path / "flat.stl", "flat")
+    case = write(tmp_path / "case.yaml", **changes)
+    done = uzushio("run", case, "--ranks", 3, timeout=120)
+    assert done.returncode == 1
+    assert message in " ".join(done.stderr.split())
+    assert done.stderr.count("uzushio: error") == 1
     assert "Traceback" not in done.stderr
 
 

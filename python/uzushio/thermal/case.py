@@ -154,6 +154,22 @@ class Boundary(Section):
         "with neither value nor flux have none",
     )
 
+    @model_validator(mode="after")
+    def _keys_have_an_effect(self) -> Self:
+        effective = {
+            "velocity": ("wall", "inflow"),
+            "values": ("wall", "inflow"),
+            "fluxes": ("wall",),
+        }
+        for key, types in effective.items():
+            given = any(self.velocity) if key == "velocity" else getattr(self, key)
+            if given and self.type not in types:
+                raise ValueError(
+                    f"'{key}' has no effect at type '{self.type}': remove it, or use type "
+                    f"{' or '.join(repr(one) for one in types)}"
+                )
+        return self
+
 
 class Initial(Section):
     """Initial fields of a run that does not start from a checkpoint.
@@ -247,10 +263,15 @@ class ThermalCase(BlockCase):
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
-        taken = ("velocity", "face_velocity", "pressure", "eddy_viscosity")
+        taken = ("velocity", "face_velocity", "pressure", "eddy_viscosity", "fluid")
         for name in self.scalars:
-            if name in taken:
+            if name in taken or name.startswith("face_velocity_"):
                 raise ValueError(f"scalars: the name '{name}' is that of another field")
+            if not name.replace("-", "_").isidentifier():
+                raise ValueError(
+                    f"scalars: the name '{name}' must consist of letters, digits, _ and -, and "
+                    "must begin with a letter"
+                )
         for section, names in self._scalar_names():
             for name in names:
                 if name not in self.scalars:
@@ -287,9 +308,15 @@ class ThermalCase(BlockCase):
         faces = [axis.positions() for axis in self.grid.axes]
         for name, body in self.bodies.items():
             try:
-                corners = body.surface().corners
+                surface = body.surface()
             except ValueError as error:
                 raise ValueError(f"bodies.{name}: {error}") from error
+            corners = surface.corners
+            if isinstance(body, Stl) and body.conduction and surface.open_sides:
+                raise ValueError(
+                    f"bodies.{name}: 'conduction' needs a closed surface, and "
+                    f"{surface.open_sides:,} sides of its triangles have no second triangle"
+                )
             reach = list(zip(*corners, strict=True))[: len(faces)]
             if misfit := _misfit(reach, faces, bool(self.seeds)):
                 advice = ""
