@@ -126,6 +126,16 @@ void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::s
     blocked_.prepare(number, a, block.velocity[a], derivative);
 }
 
+double Bodies::conductivity(std::size_t number, std::size_t s, const Index<3>& cell) const {
+    if (grid_.is_fluid(number, cell))
+        return 1;
+    const int body = grid_.body_at(grid_.lattice(number, 3), cell);
+    if (body < 0)
+        return 0;
+    const BodyCondition& in = flow_.bodies[static_cast<std::size_t>(body)].scalars[s];
+    return in.kind == BodyCondition::Kind::conjugate ? in.conductivity : 0;
+}
+
 void Bodies::begin_projection(domain::Field<double>& velocity) {
     blocked_.balance(comm_);
     blocked_.set(velocity);

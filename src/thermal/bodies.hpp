@@ -32,6 +32,11 @@ class Bodies {
         scalars_.correct(block, number, s, derivative);
     }
 
+    /// Return the conductivity of scalar `s` in a cell of a block over that of the fluid; 0 in
+    /// bodies that do not conduct.
+    [[nodiscard]] double conductivity(std::size_t number, std::size_t s,
+                                      const domain::Index<3>& cell) const;
+
     /// Set the eddy viscosity to 0 in bodies and in cells near surfaces, so that the stress at
     /// surfaces is viscous.
     void remove_eddies(std::size_t number, const domain::View<double>& eddies) const {

@@ -71,22 +71,26 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
         const bool fixed =
             given.fixed && (condition->kind == Kind::wall || condition->kind == Kind::inflow);
         const std::size_t number = 2 * face.axis + (face.is_upper() ? 1 : 0);
-        if (!fixed) {
-            result[number] = condition->kind == Kind::wall ? given.value : 0;
+        if (condition->kind != Kind::wall && !fixed)
             continue;
-        }
         parallel::CompensatedSum sum;
         const double width =
             face.is_upper() ? axes_[face.axis].widths.back() : axes_[face.axis].widths.front();
-        for (std::size_t b = 0; b < blocks(); ++b)
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            const View<const double> values = std::as_const(field(one.name)).view(b);
             for_indices(layer_at(face, block(b).cells(), axes_), [&, &face =
                                                                          face](const Index<3>& at) {
                 double area = 1;
                 for (std::size_t a = 0; a < 3; ++a)
                     area *= a == face.axis ? 1 : axes_[a].widths[static_cast<std::size_t>(at[a])];
-                sum.add(one.diffusivity * (given.value - field(one.name).view(b)(at)) /
-                        (0.5 * width) * area);
+                const double conductivity =
+                    bodies_ ? bodies_->conductivity(b, scalar, at) : 1.0; // 0: no flux
+                const double flux = fixed ? conductivity * one.diffusivity *
+                                                (given.value - values(at)) / (0.5 * width)
+                                          : (conductivity > 0 ? given.value : 0);
+                sum.add(flux * area);
             });
+        }
         result[number] = parallel::sum_over_ranks(sum, comm()) / area_of(face, axes_);
     }
     return result;

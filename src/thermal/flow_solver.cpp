@@ -390,11 +390,13 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     const double advection = std::sqrt(3.0), diffusion = 2.51;
     double diffusivity = flow_.viscosity;
     for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
-        double ratio = 1;
-        for (const Body& body : flow_.bodies) {
-            const BodyCondition& in = body.scalars[s];
-            ratio = std::max({ratio, in.conductivity, in.conductivity / in.capacity});
-        }
+        // Of conductors in series the better one may fill nearly the whole link to either cell.
+        double conductivity = 1;
+        for (const Body& body : flow_.bodies)
+            conductivity = std::max(conductivity, body.scalars[s].conductivity);
+        double ratio = conductivity;
+        for (const Body& body : flow_.bodies)
+            ratio = std::max(ratio, conductivity / body.scalars[s].capacity);
         diffusivity = std::max(diffusivity, ratio * flow_.scalars[s].diffusivity);
     }
     const auto rate = [=](double lower, double upper, double inverse, double diffused) {

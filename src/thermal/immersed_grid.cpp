@@ -22,16 +22,16 @@ namespace {
 /// Layers of ghosts, as many as van Leer's scheme reads.
 constexpr int ghosts = 2;
 
-/// Return the power of 2 of which positions along an axis are multiples. Then sums of positions and
-/// periods are exact, and a surface cuts the same links at both ends of a periodic axis.
+/// Return the power of 2 of which positions along an axis are multiples, so that sums of positions and
+/// periods are exact and a surface cuts the same links at both ends of a periodic axis.
 double quantum_of(const std::vector<double>& vertices) {
     const double extent = vertices.back() - vertices.front();
     const double largest = std::max(std::abs(vertices.front()), std::abs(vertices.back()));
     return std::ldexp(1.0, std::ilogb(largest + extent) - 42);
 }
 
-/// Return the positions of vertices -ghosts … cells + ghosts, multiples of `quantum`: beyond a
-/// boundary of mirror images.
+/// Return the positions of vertices -ghosts … cells + ghosts, multiples of `quantum`; beyond a
+/// boundary, mirror images.
 std::vector<double> extended(const std::vector<double>& vertices, const linalg::Axis& axis,
                              double quantum) {
     std::vector<double> inner = vertices;

@@ -99,18 +99,6 @@ template <class Visit> void for_sides(const CutPoint& point, const Visit& visit)
                 visit(a, side, point.sides[a][side]);
 }
 
-/// Return for each axis and side whether the neighbour of a cell is fluid.
-std::array<std::array<bool, 2>, 3> fluid_beside(const ImmersedGrid& grid, std::size_t block,
-                                                const CutPoint& point) {
-    std::array<std::array<bool, 2>, 3> result{};
-    for_sides(point, [&](std::size_t a, std::size_t side, const CutSide&) {
-        Index<3> next = point.at;
-        next[a] += side == 0 ? -1 : 1;
-        result[a][side] = grid.is_fluid(block, next);
-    });
-    return result;
-}
-
 /// Return the area of a side of a cell.
 double area(const std::array<AxisMetrics, 3>& metrics, std::size_t normal, const Index<3>& cell) {
     double result = 1;
@@ -135,7 +123,7 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const Fl
             else
                 part.solid.push_back({.cut = point,
                                       .body = grid.body_at(cells, point.at),
-                                      .beside_fluid = fluid_beside(grid, b, point)});
+                                      .contacts = contacts_of(grid, b, cells, point)});
         }
         part.changes.resize(flow.scalars.size());
         for (auto& changes : part.changes)
@@ -166,6 +154,23 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const Fl
             });
     areas_.resize(areas.size());
     parallel::sum_over_ranks(areas.data(), areas_.data(), areas.size(), comm);
+}
+
+std::array<std::array<SurfaceScalars::Contact, 2>, 3>
+SurfaceScalars::contacts_of(const ImmersedGrid& grid, std::size_t block,
+                            const geometry::Lattice& cells, const CutPoint& point) const {
+    std::array<std::array<Contact, 2>, 3> result{};
+    for_sides(point, [&](std::size_t a, std::size_t side, const CutSide&) {
+        Index<3> next = point.at;
+        next[a] += side == 0 ? -1 : 1;
+        const geometry::CutLink& link =
+            *grid.cell_links(block, a).find(side == 0 ? next : point.at);
+        const double middle = 0.5 * (link.lower.position + link.upper.position);
+        result[a][side] = {.is_fluid = grid.is_fluid(block, next),
+                           .body = grid.body_at(cells, next),
+                           .distance = std::abs(middle - cells.position(a, point.at[a]))};
+    });
+    return result;
 }
 
 void SurfaceScalars::prepare(const std::vector<FlowBlock>& blocks) {
@@ -260,19 +265,47 @@ void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t nu
         const double diffusivity = flow_.scalars[s].diffusivity * body.conductivity;
         const double* here = scalar.data() + scalar.offset(point.cut.at);
         const Near near(scalar, metrics_, static_cast<std::size_t>(flow_.dimension), point.cut);
-        for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide&) {
+        for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
             const int step = side == 0 ? -1 : 1;
+            const Contact& contact = point.contacts[a][side];
+            if (!contact.is_fluid && contact.body == point.body)
+                return; // the surface is that of another body, inside this one
+            const std::ptrdiff_t stride = step * scalar.strides()[a];
+            const double length = near.length(a, step);
             const double gradient =
-                near.across(a, step, 1 / body.conductivity) + near.tangential(a, step);
-            const double stored =
-                (here[step * scalar.strides()[a]] - here[0]) / near.length(a, step);
+                contact.is_fluid
+                    ? near.across(a, step, 1 / body.conductivity) + near.tangential(a, step)
+                    : into_solid(here, stride, length, cut, contact, body, s);
+            const double stored = (here[stride] - here[0]) / length;
             change += diffusivity * (gradient - stored) *
                       metrics_[a].inverse_width()[point.cut.at[a]] / body.capacity;
-            if (point.beside_fluid[a][side])
+            if (contact.is_fluid)
                 into_bodies[static_cast<std::size_t>(point.body)].add(
                     diffusivity * gradient * area(metrics_, a, point.cut.at));
         });
     }
+}
+
+double SurfaceScalars::into_solid(const double* here, std::ptrdiff_t stride, double length,
+                                  const CutSide& cut, const Contact& contact,
+                                  const BodyCondition& own, std::size_t s) const {
+    if (conducts(contact.body, s)) { // conductors in series: both cells find the same flux
+        const double ratio = own.conductivity / condition(contact.body, s).conductivity;
+        return (here[stride] - here[0]) / (contact.distance + (length - contact.distance) * ratio);
+    }
+    if (contact.body < 0 || condition(contact.body, s).kind != Kind::fixed)
+        return 0;
+    const double value = condition(contact.body, s).value;
+    return (cut.beyond(value, here[0], here[-stride]) - here[0]) / length;
+}
+
+bool SurfaceScalars::has_given_flux(std::size_t s, std::size_t axis, std::int64_t cell,
+                                    bool upper) const {
+    if (flow_.periodic[axis] || cell != (upper ? metrics_[axis].cells() - 1 : 0))
+        return false;
+    const FaceCondition& face = flow_.faces.at(
+        domain::Face{axis, upper ? domain::Side::upper : domain::Side::lower}.name());
+    return !face.scalars[s].fixed;
 }
 
 void SurfaceScalars::correct(const FlowBlock& block, std::size_t number, std::size_t s,
@@ -334,9 +367,14 @@ void SurfaceScalars::set_bodies(const Part& part, const View<const double>& scal
             for (std::size_t a = 0; a < dimension; ++a) {
                 const double* inverse = metrics_[a].inverse_distance() + at[a];
                 const std::ptrdiff_t stride = scalar.strides()[a];
-                sum += ((here[stride] - here[0]) * inverse[1] -
-                        (here[0] - here[-stride]) * inverse[0]) *
-                       metrics_[a].inverse_width()[at[a]];
+                double above = (here[stride] - here[0]) * inverse[1];
+                double below = (here[0] - here[-stride]) * inverse[0];
+                // The ghosts give this flux with the diffusivity of the fluid.
+                if (has_given_flux(s, a, at[a], true))
+                    above /= body.conductivity;
+                if (has_given_flux(s, a, at[a], false))
+                    below /= body.conductivity;
+                sum += (above - below) * metrics_[a].inverse_width()[at[a]];
             }
             derivative(at) = (diffusivity * body.conductivity * sum + body.value) / body.capacity;
         }

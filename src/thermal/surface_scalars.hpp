@@ -39,10 +39,15 @@ class SurfaceScalars {
         std::int64_t size = 0;
         int body = -1; ///< around them; -1: none
     };
+    struct Contact { ///< beyond a cut link of a solid cell
+        bool is_fluid = false;
+        int body = -1;       ///< around the neighbour; -1: none
+        double distance = 0; ///< of the middle between the surfaces of both bodies
+    };
     struct Point { ///< cell near a surface
         CutPoint cut{};
-        int body = -1;                                     ///< around it; -1: none
-        std::array<std::array<bool, 2>, 3> beside_fluid{}; ///< of a solid cell, for each side
+        int body = -1;                                    ///< around it; -1: none
+        std::array<std::array<Contact, 2>, 3> contacts{}; ///< of a solid cell, for each side
     };
     struct Part {
         std::vector<Point> fluid, solid;
@@ -68,12 +73,27 @@ class SurfaceScalars {
     /// of the bodies.
     void set_changes(const FlowBlock& block, std::size_t number, std::size_t s,
                      std::span<parallel::CompensatedSum> into_fluid);
+    /// Return what is beyond the cut links of a solid cell.
+    [[nodiscard]] std::array<std::array<Contact, 2>, 3> contacts_of(const ImmersedGrid& grid,
+                                                                    std::size_t block,
+                                                                    const geometry::Lattice& cells,
+                                                                    const CutPoint& point) const;
+    /// Return the gradient from a cell of a conductor towards a solid neighbour of another body: 0
+    /// if that body has a given flux, which is one into the fluid.
+    [[nodiscard]] double into_solid(const double* here, std::ptrdiff_t stride, double length,
+                                    const CutSide& cut, const Contact& contact,
+                                    const BodyCondition& own, std::size_t s) const;
     /// Set the corrections of the cells of conductors, and add the gains through the sides that
     /// they share with fluid cells to the sums of the bodies.
     void set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
                               std::span<parallel::CompensatedSum> into_bodies);
     void set_bodies(const Part& part, const domain::View<const double>& scalar, std::size_t s,
                     const domain::View<double>& derivative) const;
+
+    /// Return whether a side of a cell is a boundary of the box at which the scalar's flux is
+    /// given.
+    [[nodiscard]] bool has_given_flux(std::size_t s, std::size_t axis, std::int64_t cell,
+                                      bool upper) const;
 
     MPI_Comm comm_;
     const FlowParameters& flow_;
