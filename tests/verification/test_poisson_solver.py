@@ -89,6 +89,9 @@ def test_a_first_estimate_shortens_the_iteration():
             {"b": lambda box: [-np.ones(np.add(box.count, e)) for e in np.eye(3, dtype=int)[::-1]]},
             "negative",
         ),
+        ({"tolerance": 0.0}, "tolerance is 0.0"),
+        ({"tolerance": float("nan")}, "tolerance is nan"),
+        ({"max_iterations": 0}, "max_iterations 0: both are above 0"),
     ],
 )
 def test_what_is_wrong_is_said(arguments, message):
@@ -103,6 +106,17 @@ def test_a_right_hand_side_without_solution_is_an_error():
         solver.solve(np.ones((8, 8, 8)))
     with pytest.raises(ValueError, match="f has the shape"):
         solver.solve(np.ones((8, 8, 7)))
+
+
+@pytest.mark.parametrize("end", ["dirichlet", "neumann"])
+@pytest.mark.parametrize("solver", ["fft", "cg", "multigrid", "sor"])
+def test_a_right_hand_side_that_is_not_finite_is_an_error(solver, end):
+    this = PoissonSolver(MPI.COMM_SELF, (6, 5, 4), (1, 1, 1), conditions=(end,) * 3, solver=solver)
+    for value in (np.nan, np.inf):
+        f = np.zeros(this.box.count)
+        f[0, 1, 2] = value
+        with pytest.raises(ValueError, match=r"not finite|it is nan|it is inf"):
+            this.solve(f)
 
 
 def test_the_names_are_those_of_the_core():

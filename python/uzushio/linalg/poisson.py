@@ -103,6 +103,10 @@ class PoissonSolver:
         if self.dimension == 2:
             positions.append(np.array([0.0, 1.0]))
             ends.append(("neumann", "neumann"))
+        if not tolerance > 0.0 or max_iterations < 1:
+            raise ValueError(
+                f"tolerance is {tolerance} and max_iterations {max_iterations}: both are above 0"
+            )
         self.sections = SectionMonitor() if sections is None else sections
         self._solver = _core.linalg.BoxSolver(
             comm.handle,
@@ -155,6 +159,9 @@ class PoissonSolver:
         report = self._solver.solve(
             source.reshape(shape + source.shape), result.reshape(shape + result.shape)
         )
+        # Iterations end with an error of their own. The direct solver spreads such a value to all.
+        if report.iterations == 0 and not np.isfinite(result.flat[0]):
+            raise ValueError("f has values that are not finite, or too large")
         return result, SolveReport(
             report.solver, report.iterations, report.residual, report.converged
         )
