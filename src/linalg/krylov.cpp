@@ -183,7 +183,7 @@ class PipelinedCg final : public Krylov<9> {
 
     /// Recurrences lose what the preconditioner's single precision does not see: they begin again
     /// from the residual of x each time that it has fallen by this factor.
-    static constexpr double restart = 1e-4;
+    static constexpr double restart = 1e-3;
 
     void iterate(const Field& f, Field& x) override {
         Field &r = field(0), &u = field(1), &w = field(2), &m = field(3), &n = field(4);
