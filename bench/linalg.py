@@ -11,10 +11,11 @@ On one core, in a cube of ``cells``³ cells, to a relative residual of 1e-8:
   (periodic) and cosine (Neumann); and the complex FFTs that ``fft`` computes, on one tile in cache.
 - sweeps of the smoother in single precision, also with twice the cells along each axis.
 
-All take turns; a time is the minimum of the repetitions. Then ``uzushio bench poisson`` on several
-ranks, for the parallel efficiency. hypre is needed: Debian's libhypre-dev, or a folder with
-include/ and lib/ in HYPRE_ROOT. (libhypre-dev installs Debian's MPI, which `tools/setup` prefers
-from then on: set UZUSHIO_MPI=wheel to keep the wheel's.)
+All take turns; a time is the minimum of the repetitions, of processor time, because other
+processes may share the core. Then ``uzushio bench poisson`` on several ranks, for the parallel
+efficiency. hypre is needed: Debian's libhypre-dev, or a folder with include/ and lib/ in
+HYPRE_ROOT. (libhypre-dev installs Debian's MPI, which `tools/setup` prefers from then on: set
+UZUSHIO_MPI=wheel to keep the wheel's.)
 
     python bench/linalg.py [--cells 128] [--repeats 10] [--ranks 2] [--json FILE]
 """
@@ -123,8 +124,6 @@ def records_of(found: Result, cells: int) -> list[Result]:
         ]
         if found[f"{name}.iterations"]:
             records.append(record(f"{name}, iterations", found[f"{name}.iterations"], ""))
-            rate = found[f"{name}.smoothing_rate"] / triad
-            records.append(record(f"{name}, rate of the fused sweeps", rate, "×", of="the triad"))
     hypre = found["hypre.seconds"]
     options = ", ".join(
         f"{name} {found[f'hypre.{name}']:g}" for name in ("rap_type", "relax_type", "skip_relax")
