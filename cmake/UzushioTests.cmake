@@ -79,6 +79,45 @@ target_compile_options(cylinder_heat PRIVATE -ffp-contract=off)
 set_target_properties(
     cylinder_heat PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
+# Programs on simulated ranks, for tests/scale: build/release/tests/scale/NAME. SimGrid's compiler has an MPI of its
+# own, and statics are shared between its ranks where the linker makes them unique, hence -fno-gnu-unique.
+find_program(UZUSHIO_SMPICXX smpicxx)
+set(scale_domain coordinates decomposition field_spec ghost_sources halo_exchange halo_messages halo_plan mesh
+                 mesh_validation process_counts redistribution redistribution_plan zone zone_parts)
+list(TRANSFORM scale_domain PREPEND domain/)
+file(GLOB scale_compositing CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src"
+     "${PROJECT_SOURCE_DIR}/src/compositing/*.cpp")
+list(TRANSFORM scale_compositing REPLACE "\\.cpp$" "")
+set(scale_sources_compositing ${scale_compositing} parallel/backoff parallel/collective_group parallel/wait_hook)
+set(scale_sources_halo ${scale_domain} parallel/backoff parallel/wait_hook)
+if(UZUSHIO_SMPICXX)
+    set(folder "${PROJECT_BINARY_DIR}/tests/scale")
+    foreach(name IN ITEMS compositing halo)
+        set(objects)
+        foreach(source IN LISTS scale_sources_${name} ITEMS "../tests/scale/${name}")
+            string(REPLACE "../" "" object "${folder}/objects/${source}.o")
+            cmake_path(GET object PARENT_PATH object_folder)
+            file(MAKE_DIRECTORY "${object_folder}")
+            if(NOT object IN_LIST scale_objects) # else both programs use it
+                add_custom_command(
+                    OUTPUT "${object}"
+                    DEPENDS "${PROJECT_SOURCE_DIR}/src/${source}.cpp"
+                    DEPFILE "${object}.d"
+                    COMMAND "${UZUSHIO_SMPICXX}" -std=c++20 -O1 -fno-gnu-unique "-I${PROJECT_SOURCE_DIR}/src"
+                            -MD -MF "${object}.d" -MT "${object}" -c "${PROJECT_SOURCE_DIR}/src/${source}.cpp"
+                            -o "${object}"
+                    VERBATIM)
+            endif()
+            list(APPEND objects "${object}")
+            list(APPEND scale_objects "${object}")
+        endforeach()
+        add_custom_command(OUTPUT "${folder}/${name}" DEPENDS ${objects}
+                           COMMAND "${UZUSHIO_SMPICXX}" ${objects} -o "${folder}/${name}" VERBATIM)
+        list(APPEND scale_programs "${folder}/${name}")
+    endforeach()
+    add_custom_target(scale_programs ALL DEPENDS ${scale_programs})
+endif()
+
 option(UZUSHIO_FUZZ "Offer the fuzzer's target fuzz_decode (clang)" OFF)
 if(UZUSHIO_FUZZ)
     include(UzushioFuzz)

@@ -8,45 +8,15 @@ blend the same pixels.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Sources of each program's room, beside tests/scale/PROGRAM.cpp.
-SOURCES = {
-    "compositing": [
-        *sorted((ROOT / "src" / "compositing").glob("*.cpp")),
-        *(
-            ROOT / "src" / "parallel" / f"{name}.cpp"
-            for name in ("backoff", "collective_group", "wait_hook")
-        ),
-    ],
-    "halo": [
-        ROOT / "src" / f"{name}.cpp"
-        for name in (
-            "parallel/backoff",
-            "parallel/wait_hook",
-            "domain/coordinates",
-            "domain/decomposition",
-            "domain/field_spec",
-            "domain/ghost_sources",
-            "domain/halo_exchange",
-            "domain/halo_messages",
-            "domain/halo_plan",
-            "domain/mesh",
-            "domain/mesh_validation",
-            "domain/process_counts",
-            "domain/redistribution",
-            "domain/redistribution_plan",
-            "domain/zone",
-            "domain/zone_parts",
-        )
-    ],
-}
+#: Programs that the build of the C++ tests has made where SimGrid is installed.
+PROGRAMS = ROOT / "build" / "release" / "tests" / "scale"
 
 #: Torus of BlueGene/L: 2.8 Gbit/s a link and direction; fat tree of 5 Gbit/s.
 TORUS = ("350MBps", "1us")
@@ -68,29 +38,6 @@ CONFIGURATION = (
 def available() -> bool:
     """Return whether SimGrid's compiler and launcher are installed (Debian's libsimgrid-dev)."""
     return all(shutil.which(tool) for tool in ("smpicxx", "smpirun"))
-
-
-def compile_program(folder: Path, name: str = "compositing") -> Path:
-    """Compile a program with SMPI's MPI and return its path.
-
-    Statics are shared between ranks where the linker makes them unique, hence the flag.
-    """
-    program = folder / name
-    sources = [ROOT / "tests" / "scale" / f"{name}.cpp", *SOURCES[name]]
-    headers = {header for source in SOURCES[name] for header in source.parent.glob("*.hpp")}
-    newest = max(path.stat().st_mtime for path in (*sources, *headers))
-    if program.exists() and program.stat().st_mtime > newest:
-        return program
-    compiler = ["smpicxx", "-std=c++20", "-O2", "-fno-gnu-unique", f"-I{ROOT / 'src'}"]
-    objects = [folder / f"{source.parent.name}_{source.stem}.o" for source in sources]
-
-    def compile_one(source: Path, target: Path) -> None:
-        subprocess.run([*compiler, "-c", source, "-o", target], check=True, timeout=900)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, sources, objects))
-    subprocess.run([*compiler, *objects, "-o", program], check=True, timeout=900)
-    return program
 
 
 def platform(folder: Path, kind: str, ranks: int) -> list[str]:
@@ -117,23 +64,24 @@ def platform(folder: Path, kind: str, ranks: int) -> list[str]:
     return ["-platform", str(file), "-hostfile", str(hosts)]
 
 
-def run(program: Path, kind: str, ranks: int, *arguments: str, limit: float) -> str:
-    """Run a program on simulated ranks and return its output.
+def run(program: str, kind: str, ranks: int, *arguments: str, limit: float) -> str:
+    """Run a program of `PROGRAMS` on simulated ranks and return its output.
 
     Raises:
         RuntimeError: The simulation failed; the message is its output.
     """
-    command = ["smpirun", "-np", str(ranks), *platform(program.parent, kind, ranks)]
-    command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
-    command += [str(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["smpirun", "-np", str(ranks), *platform(Path(folder), kind, ranks)]
+        command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
+        command += [str(PROGRAMS / program), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
     return done.stdout
 
 
 def simulate(
-    program: Path, kind: str, ranks: int, side: int, algorithm: str, fan_in: int, limit: float
+    kind: str, ranks: int, side: int, algorithm: str, fan_in: int, limit: float
 ) -> tuple[float, int]:
     """Return simulated milliseconds a picture, and the sum of the picture's bytes.
 
@@ -141,7 +89,7 @@ def simulate(
         RuntimeError: The simulation failed; the message is its output.
     """
     arguments = (str(side), algorithm.replace(" ", ""), str(fan_in), "1")
-    output = run(program, kind, ranks, *arguments, limit=limit)
+    output = run("compositing", kind, ranks, *arguments, limit=limit)
     found = re.search(r"([\d.]+) ms, sum (\d+)", output)
     if found is None:
         raise RuntimeError(output)

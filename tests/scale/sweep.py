@@ -92,7 +92,6 @@ def main() -> None:
     done: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
     if options.plot:
         return plot(done, options.plot)
-    program = simulation.compile_program(options.out)
     for kind in options.kinds:
         for ranks in options.ranks:
             for algorithm, fan_in in CASES:
@@ -102,7 +101,7 @@ def main() -> None:
                     continue
                 if key not in done:
                     time, _ = simulation.simulate(
-                        program, kind, ranks, SIDE, algorithm, fan_in, options.limit
+                        kind, ranks, SIDE, algorithm, fan_in, options.limit
                     )
                     done[key] = time
                     part = file.with_suffix(".part")

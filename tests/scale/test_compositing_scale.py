@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import simulation
 
@@ -11,15 +9,9 @@ pytestmark = pytest.mark.skipif(
     not simulation.available(), reason="SimGrid is not installed (libsimgrid-dev)"
 )
 SIDE = 128
-Program = Path
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return simulation.compile_program(tmp_path_factory.mktemp("simgrid"))
-
-
-def test_all_algorithms_give_the_same_picture_on_simulated_ranks(program: Program) -> None:
+def test_all_algorithms_give_the_same_picture_on_simulated_ranks() -> None:
     algorithms = [
         "binary_swap",
         "radix_k(8)",
@@ -28,15 +20,15 @@ def test_all_algorithms_give_the_same_picture_on_simulated_ranks(program: Progra
         "hybrid(binary_swap)",
     ]
     sums = {
-        simulation.simulate(program, "torus", 64, SIDE, algorithm, 16, limit=120)[1]
+        simulation.simulate("torus", 64, SIDE, algorithm, 16, limit=120)[1]
         for algorithm in algorithms
     }
     assert len(sums) == 1
 
 
-def test_steps_beat_a_flat_gather_and_a_gather_in_stages_beats_both(program: Program) -> None:
+def test_steps_beat_a_flat_gather_and_a_gather_in_stages_beats_both() -> None:
     def time(algorithm: str, fan_in: int) -> float:
-        return simulation.simulate(program, "torus", 256, SIDE, algorithm, fan_in, limit=120)[0]
+        return simulation.simulate("torus", 256, SIDE, algorithm, fan_in, limit=120)[0]
 
     flat = time("binary_swap", 256)
     steps = time("multi_step(16, binary_swap, binary_swap)", 256)
