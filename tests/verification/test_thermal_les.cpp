@@ -133,9 +133,11 @@ FlowParameters manufactured(SubgridModel model, int cells) {
     const Vector widths{1.0 / cells, 1.0 / cells, 1.0 / cells};
     const auto viscosity = [=](const Point& x) {
         Gradient gradient;
-        for (std::size_t a = 0; a < 3; ++a)
+        for (std::size_t a = 0; a < 3; ++a) {
+            const Jet velocity = exact_velocity(a, x);
             for (std::size_t b = 0; b < 3; ++b)
-                gradient[a][b] = exact_velocity(a, x).d[b];
+                gradient[a][b] = velocity.d[b];
+        }
         return eddy_viscosity(model, gradient, widths, 3);
     };
     const auto divergence = [](const auto& flux, const Vector& at, double time) {
