@@ -131,11 +131,11 @@ TEST_F(CompositingInC, ConsecutivePicturesAreRightInChangingOrders) {
                 options_.root = root;
                 options_.frames = 1 + root % 3;
                 options_.format = UZ_RGBA8;
-                EXPECT_EQ(wrong_pictures<Rgba8>(half.comm(), options_, 200), 0) << where;
+                EXPECT_EQ(wrong_pictures<Rgba8>(half.comm(), options_, 100), 0) << where;
                 options_.format = UZ_RGBA_FLOAT;
-                EXPECT_EQ(wrong_pictures<RgbaFloat>(half.comm(), options_, 200), 0) << where;
+                EXPECT_EQ(wrong_pictures<RgbaFloat>(half.comm(), options_, 100), 0) << where;
                 options_.format = UZ_RGBA8_DEPTH;
-                EXPECT_EQ(wrong_pictures<Rgba8Depth>(half.comm(), options_, 200), 0) << where;
+                EXPECT_EQ(wrong_pictures<Rgba8Depth>(half.comm(), options_, 100), 0) << where;
             }
     }
 }

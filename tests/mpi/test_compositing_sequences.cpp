@@ -114,15 +114,15 @@ class Sequences : public testing::TestWithParam<std::tuple<const char*, int>> {
 
 TEST_P(Sequences, AreRightWhicheverRanksAreInTheOrder) {
     auto options = options_of(algorithm());
-    composite<Rgba8>(options, 1, cut() == 0 ? 400 : 200); // 200 cover all kinds of orders
+    composite<Rgba8>(options, 1, cut() == 0 ? 200 : 100); // 100 cover all kinds of orders
     options.frames = 1;
     options.root = ranks() - 1;
-    composite<RgbaFloat>(options, 0, 200);
+    composite<RgbaFloat>(options, 0, 100);
     options.frames = 3;
-    composite<Rgba8Depth>(options, 0, 200);
+    composite<Rgba8Depth>(options, 0, 100);
     options.gather = false;
     options.interlace = 16;
-    composite<Rgba8>(options, 2, 200);
+    composite<Rgba8>(options, 2, 100);
 }
 
 TEST_P(Sequences, MayEndWhilePicturesAreInFlight) {

@@ -22,7 +22,7 @@ inline std::vector<int> order_of(int k, int ranks) {
         return std::vector<int>(order.begin() + std::min(from, ranks),
                                 order.begin() + std::min(to, ranks));
     };
-    switch (k / 40 % 5) {
+    switch (k / 20 % 5) {
     case 0: // without the first rank
         return part(1, ranks);
     case 1: // the last rank in every third
