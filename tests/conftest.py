@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -23,6 +24,15 @@ from command_server import CommandServer
 # The time of an example depends on the load of the machine, so there is no deadline.
 hypothesis.settings.register_profile("uzushio", deadline=None)
 hypothesis.settings.load_profile("uzushio")
+
+# Searches for garbage among the objects of modules and tests would take longer than many tests.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 TESTS = Path(__file__).parent
 SUPPORT = TESTS / "support"

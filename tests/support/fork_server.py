@@ -82,6 +82,7 @@ def _serve(folder: Path, owner: socket.socket) -> list[str]:
         folder: gets the socket and the program `python`.
         owner: is closed when the owner ends.
     """
+    gc.disable()
     for name in _PRELOADED:
         importlib.import_module(name)
     assert "mpi4py.MPI" not in sys.modules, "MPI must begin in the forks"
@@ -91,6 +92,7 @@ def _serve(folder: Path, owner: socket.socket) -> list[str]:
     atexit.register(_keep_modules)  # the last one to be called
     gc.collect()
     gc.freeze()  # else a fork copies the memory of all objects at its first collection
+    gc.enable()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(folder / "socket"))
         listener.listen(64)
