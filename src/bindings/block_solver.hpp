@@ -147,8 +147,10 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             "resume", [](Solver& solver, double time) { base(solver).resume(time); }, "time"_a,
             unlocked(), "Continue with evolved and projected fields of a checkpoint (collective).")
         .def(
-            "update_derived", [](Solver& solver) { base(solver).update_derived(); }, unlocked(),
-            "Compute the derived fields from the evolved ones (collective).")
+            "update_derived",
+            [](Solver& solver, bool output) { base(solver).update_derived(output); },
+            "output"_a = true, unlocked(),
+            "Compute the derived fields, and the outputs, from the evolved ones (collective).")
         .def_prop_ro("time", [](Solver& solver) { return base(solver).time(); })
         .def_prop_ro("stable_dt", [](Solver& solver) { return base(solver).stable_dt(); })
         .def_prop_ro("finite", [](Solver& solver) { return base(solver).finite(); })

@@ -146,10 +146,10 @@ struct BlockSolver::Run {
         : comm(parallel::Communicator::duplicate(given)),
           decomposition(
               Decomposition::multiblock(declaration.mesh, comm.size(), declaration.max_imbalance)),
-          centres(positions(decomposition, comm.rank(), Centring::cell, max_ghosts(declaration))),
           integrator(declaration.scheme, decomposition, comm.rank(), evolved_specs(declaration)) {
         for (const FieldDeclaration& field : declaration.fields)
-            fields.emplace_back(decomposition, comm.rank(), field.spec);
+            fields.emplace_back(decomposition, comm.rank(), field.spec,
+                                field.kind != FieldKind::output);
         for (const auto& specs : exchange_groups(declaration)) {
             Group& group = groups.emplace_back();
             if (specs.empty())
@@ -166,12 +166,19 @@ struct BlockSolver::Run {
         for (std::size_t f = 0; f < fields.size(); ++f)
             if (is_evolved(declaration.fields[f]))
                 evolved.push_back(&fields[f]);
-        if (centres.spec().ghosts > 0) {
-            parallel::Traffic uncounted;
-            Exchange(comm.get(), decomposition, {centres.spec()}, declaration.reach, uncounted)
-                .exchange(centres);
-            reflect_positions(decomposition, comm.rank(), centres.spec().ghosts, centres);
-        }
+        if (declaration.uses_centres)
+            set_centres(declaration);
+    }
+
+    void set_centres(const SolverDeclaration& declaration) {
+        centres.emplace(
+            positions(decomposition, comm.rank(), Centring::cell, max_ghosts(declaration)));
+        if (centres->spec().ghosts == 0)
+            return;
+        parallel::Traffic uncounted;
+        Exchange(comm.get(), decomposition, {centres->spec()}, declaration.reach, uncounted)
+            .exchange(*centres);
+        reflect_positions(decomposition, comm.rank(), centres->spec().ghosts, *centres);
     }
 
     [[nodiscard]] std::size_t index(std::string_view name) const {
@@ -188,7 +195,7 @@ struct BlockSolver::Run {
     parallel::Communicator comm;
     parallel::Traffic traffic;
     Decomposition decomposition;
-    Field<double> centres;
+    std::optional<Field<double>> centres;
     std::deque<Field<double>> fields; ///< in the order of the declaration
     std::vector<Field<double>*> evolved;
     std::deque<Group> groups; ///< as `exchange_groups`
@@ -224,7 +231,8 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
         for (const int id : decomposition.blocks_of(rank)) {
             const Block& block = decomposition.block(id);
             cells += block.cells.volume();
-            bytes += array_bytes(mesh, block, centres, max_ghosts(declared));
+            if (declared.uses_centres)
+                bytes += array_bytes(mesh, block, centres, max_ghosts(declared));
             for (const FieldDeclaration& field : declared.fields) {
                 bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);
                 if (is_evolved(field)) // derivative and register of the integrator
@@ -305,7 +313,7 @@ void BlockSolver::resume(double time) {
     assess();
 }
 
-void BlockSolver::update_derived() { update(run().time, true); }
+void BlockSolver::update_derived(bool output) { update(run().time, output); }
 
 void BlockSolver::update(double time, bool output) {
     Run& r = run();
@@ -317,6 +325,7 @@ void BlockSolver::update(double time, bool output) {
             continue;
         {
             const parallel::Section section(*sections_, "derived fields");
+            r.fields[f].allocate();
             for (std::size_t b = 0; b < blocks(); ++b)
                 derive(block(b), r.fields[f].spec().name, time);
         }
@@ -366,7 +375,11 @@ int BlockSolver::rank() const { return run().comm.rank(); }
 std::size_t BlockSolver::blocks() const {
     return run().decomposition.blocks_of(run().comm.rank()).size();
 }
-Field<double>& BlockSolver::field(std::string_view name) { return run().fields[run().index(name)]; }
+Field<double>& BlockSolver::field(std::string_view name) {
+    Field<double>& found = run().fields[run().index(name)];
+    found.allocate();
+    return found;
+}
 const parallel::Traffic& BlockSolver::traffic() const { return run().traffic; }
 parallel::Traffic& BlockSolver::counted_traffic() { return run().traffic; }
 MPI_Comm BlockSolver::comm() const { return run().comm.get(); }
@@ -388,7 +401,10 @@ View<double> SolverBlock::derivative(std::string_view name, std::size_t array) c
                                 "' here: only rhs sets those of evolved fields");
 }
 View<const double> SolverBlock::centres() const {
-    return std::as_const(solver_->run().centres).view(local_);
+    const std::optional<Field<double>>& centres = solver_->run().centres;
+    if (!centres)
+        throw std::logic_error("the solver's declaration says that it does not use the centres");
+    return centres->view(local_);
 }
 
 } // namespace uzushio::domain

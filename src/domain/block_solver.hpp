@@ -43,6 +43,7 @@ struct SolverDeclaration {
     Reach reach = Reach::faces;           ///< ghosts that are exchanged
     double max_imbalance = 1.05;          ///< see `Decomposition::multiblock`
     bool stable_dt_reads_derived = false; ///< whether derived fields are computed before it
+    bool uses_centres = true;             ///< whether `SolverBlock::centres` exists
 };
 
 /// Resources that a solver needs on a number of ranks.
@@ -120,9 +121,9 @@ class BlockSolver {
     /// Continue at `time` with evolved and projected fields of a checkpoint (collective).
     void resume(double time);
 
-    /// Exchange the evolved fields and compute those derived from them, also the output
+    /// Exchange the evolved fields and compute those derived from them, also the outputs if asked
     /// (collective).
-    void update_derived();
+    void update_derived(bool output = true);
 
     [[nodiscard]] double time() const;
     /// Return the maximum stable step of the current fields on all ranks.

@@ -14,7 +14,8 @@ namespace uzushio::domain {
 /// of `Decomposition::blocks_of`; the decomposition is not referenced after construction.
 template <class T> class Field {
   public:
-    Field(const Decomposition& decomposition, int rank, FieldSpec spec) : spec_(std::move(spec)) {
+    Field(const Decomposition& decomposition, int rank, FieldSpec spec, bool allocated = true)
+        : spec_(std::move(spec)), allocated_(allocated) {
         const auto all = staggers(spec_, decomposition.mesh().dimension());
         arrays_ = all.size();
         const Index<3> ghosts = decomposition.mesh().layers(spec_.ghosts);
@@ -22,9 +23,17 @@ template <class T> class Field {
             for (const Stagger& stagger : all) {
                 const Box<3> own = staggered(decomposition.block(id).cells, stagger);
                 const Box<3> stored = own.grown(ghosts);
-                const auto size = static_cast<std::size_t>(stored.volume() * spec_.components);
-                parts_.push_back({own, stored, parallel::AlignedArray<T>(size)});
+                parts_.push_back({own, stored, values_of(allocated ? stored : Box<3>{})});
             }
+    }
+
+    /// Allocate the values if the field was made without: before that it has no views.
+    void allocate() {
+        if (allocated_)
+            return;
+        for (Part& part : parts_)
+            part.values = values_of(part.stored);
+        allocated_ = true;
     }
 
     [[nodiscard]] const FieldSpec& spec() const { return spec_; }
@@ -51,7 +60,13 @@ template <class T> class Field {
         Box<3> stored;
         parallel::AlignedArray<T> values;
     };
+    [[nodiscard]] parallel::AlignedArray<T> values_of(const Box<3>& stored) const {
+        return parallel::AlignedArray<T>(
+            static_cast<std::size_t>(stored.volume() * spec_.components));
+    }
+
     FieldSpec spec_;
+    bool allocated_;
     std::size_t arrays_ = 1;
     std::vector<Part> parts_;
 };

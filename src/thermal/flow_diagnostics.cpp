@@ -99,7 +99,7 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
 std::vector<domain::Vector> FlowSolver::body_forces() {
     if (!bodies_)
         return {};
-    update_derived(); // ghosts
+    update_derived(false); // ghosts
     return bodies_->forces(flow_blocks(), field("pressure"));
 }
 
@@ -108,7 +108,7 @@ std::vector<double> FlowSolver::body_fluxes(std::size_t scalar) {
         return {};
     if (scalar >= flow_.scalars.size())
         throw std::out_of_range("there is no scalar " + std::to_string(scalar));
-    update_derived(); // ghosts
+    update_derived(false); // ghosts
     return bodies_->fluxes(flow_blocks(), scalar);
 }
 

@@ -150,6 +150,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
     domain::SolverDeclaration result;
     result.mesh = mesh_of(flow_);
     result.scheme = flow_.time_scheme;
+    result.uses_centres = false;
 
     domain::FieldDeclaration velocity;
     velocity.spec.name = velocity_name;

@@ -228,7 +228,8 @@ class BlockSolver(Solver):
 
         Values at faces and vertices that blocks share are stored once.
         """
-        self._update_derived()
+        if self._derived_step != self.step_index:
+            self.core.update_derived(output=False)
         return State(
             {one.name: one.array for one in self._arrays(whole=False)},
             {

@@ -19,6 +19,7 @@ from uzushio.solver import Estimate, Reading, SolverDivergedError, State, Stored
 from uzushio.thermal.bodies import Stl
 from uzushio.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.thermal.initial import InitialFields
+from uzushio.thermal.pressure_memory import pressure_arrays
 from uzushio.thermal.series import NAME as SERIES
 from uzushio.thermal.series import Series
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
 
+#: Number of initial values that are computed at a time.
+_SLAB = 1 << 18
 _CORE_AXES = {"x": "i", "y": "j", "z": "k"}
 
 
@@ -42,15 +45,26 @@ class ThermalSolver(BlockSolver):
 
     @classmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
-        """Return the estimate of a block solver, with notes on open surfaces."""
+        """Return the estimate of a block solver, with that of the pressure solver and of bodies."""
+        case = cast(ThermalCase, case)
         notes = []
-        for name, body in cast(ThermalCase, case).bodies.items():
+        for name, body in case.bodies.items():
             if isinstance(body, Stl) and (count := body.surface().open_sides):
                 notes.append(
                     f"the surface of bodies.{name} is open: {count:,} sides of its triangles have "
                     "no second triangle. Fluid is on both sides of it where a path leads there."
                 )
-        return replace(super().estimate(case, ranks), notes=tuple(notes))
+        found = super().estimate(case, ranks)
+        arrays = pressure_arrays(case, ranks)
+        if case.bodies:
+            arrays += 1 + len(case.grid.axes)  # phase of cells, open faces
+        field = found.memory_per_rank / found.field_arrays
+        return replace(
+            found,
+            memory_per_rank=found.memory_per_rank + round(arrays * field),
+            field_arrays=found.field_arrays + arrays,
+            notes=tuple(notes),
+        )
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate, and set the initial fields without divergence (collective)."""
@@ -69,11 +83,13 @@ class ThermalSolver(BlockSolver):
     def _set_initial_fields(self, initial: InitialFields) -> None:
         for number, (_, lower, _) in enumerate(self._blocks):
             for axis in range(self.core.dimension):
-                values = self.core.values("face_velocity", number, axis)[0]
-                values[...] = initial.velocity(axis, lower, values.shape)
+                for first, values in _slabs(self.core.values("face_velocity", number, axis)[0]):
+                    start = (*lower[:2], lower[2] + first)
+                    values[...] = initial.velocity(axis, start, values.shape)
             for name in self._scalars:
-                values = self.core.values(name, number)[0]
-                values[...] = initial.scalar(name, lower, values.shape)
+                for first, values in _slabs(self.core.values(name, number)[0]):
+                    start = (*lower[:2], lower[2] + first)
+                    values[...] = initial.scalar(name, start, values.shape)
 
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step of at most `longest` (collective)."""
@@ -193,6 +209,13 @@ class ThermalSolver(BlockSolver):
         return {
             side: value for side, value in zip(sides, values, strict=True) if side in boundaries
         }
+
+
+def _slabs(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the first index and the values of planes: fields need no second array while set."""
+    count = max(1, _SLAB // max(1, values[0].size))
+    for first in range(0, len(values), count):
+        yield first, values[first : first + count]
 
 
 def _transfers(case: ThermalCase) -> list[str]:

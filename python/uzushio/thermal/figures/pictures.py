@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from uzushio.figure_style import BLACK, caption, sheet
@@ -22,6 +23,8 @@ _POINTS = 160
 _PIXELS = 400
 #: Part of the points that may be outside the range of colours, on each side.
 _TAIL = 0.01
+#: Properties of streamlines.
+_LINES: dict[str, Any] = {"color": "white", "linewidth": 0.7, "alpha": 0.8}
 #: Maximum number of scalars in a figure.
 _MAX_SCALARS = 3
 
@@ -50,8 +53,13 @@ def plane(case: ThermalCase, one: Plane, title: str, what: str = "") -> Figure:
     described = f"{', '.join(words)}{_place(case, one)}, with streamlines"
     figure = sheet(title, *size, "compressed", described[:1].upper() + described[1:])
     drawn = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
+    streamlines: Sequence[np.ndarray] | None = None
     for axes, (name, values) in zip(drawn, panels, strict=True):
         _panel(figure, axes, case, one, name, values, what)
+        if streamlines is None:
+            streamlines = _streamlines(axes, case, one)
+        else:
+            axes.add_collection(LineCollection(streamlines, **_LINES), autolim=False)
         axes.set_aspect("equal" if even else "auto")
     for axes in figure.axes[: len(panels)]:
         axes.label_outer()
@@ -101,7 +109,6 @@ def _panel(
         extend=extend[int(outside[0]), int(outside[1])],
         label=label if unit in ("", "1") else f"{label} [{unit}]",
     )
-    _streamlines(axes, case, one)
     if one.fluid is not None and not one.fluid.all() and one.fluid.any():
         centres = (one.centres(0), one.centres(1))
         axes.contour(*centres, one.fluid.astype(float), [0.5], colors=BLACK, linewidths=0.8)
@@ -140,15 +147,15 @@ def _range(values: np.ndarray, low: float | None) -> tuple[float, float]:
     return bottom, top
 
 
-def _streamlines(axes: Axes, case: ThermalCase, one: Plane) -> None:
-    """Draw streamlines of the velocity in the plane, if there is any."""
+def _streamlines(axes: Axes, case: ThermalCase, one: Plane) -> Sequence[np.ndarray]:
+    """Draw streamlines of the velocity in the plane, if there is any; return their pieces."""
     if one.velocity is None:
-        return
+        return ()
     inside = [one.velocity[axis] for axis in one.axes]
     strength = np.sqrt(inside[0] ** 2 + inside[1] ** 2)
     largest = np.abs(one.velocity).max()
     if not strength.max() > 1e-6 * largest:
-        return
+        return ()
     points, even = _points(one), _uniform(window(case, one))
     fields = [
         _resampled(_with_ends(case, one, "uvw"[axis], values), points, even)
@@ -168,10 +175,10 @@ def _streamlines(axes: Axes, case: ThermalCase, one: Plane) -> None:
         np.ma.masked_array(fields[1], hidden),
         color="white",
         density=tuple(density),
-        linewidth=0.7,
         arrowsize=0.7,
     )
-    lines.lines.set_alpha(0.8)
+    lines.lines.set(**_LINES)
+    return [np.asarray(piece) for piece in lines.lines.get_segments()]
 
 
 def _with_boundary(case: ThermalCase, one: Plane, name: str, values: np.ndarray) -> np.ndarray:

@@ -1,0 +1,71 @@
+"""Estimated memory of a thermal flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from uzushio.linalg import PoissonSolver
+from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.thermal.pressure_memory import pressure_arrays
+
+CELLS = 60  # more than those of the solver that the estimate makes
+
+
+def case_of(cells: int = CELLS, **changes: Any) -> ThermalCase:
+    values: dict[str, Any] = {
+        "solver": "thermal",
+        "grid": {axis: {"cells": cells} for axis in "xyz"},
+        "periodic": ["x"],
+        "fluid": {"viscosity": 0.1},
+        "boundaries": {f"{a}-{end}": {"type": "wall"} for a in "yz" for end in ("min", "max")},
+        "time": {"steps": 1, "cfl": 0.5},
+        "output": {"folder": "."},
+    }
+    return ThermalCase.model_validate(values | changes)
+
+
+@pytest.mark.parametrize("name", ["fft", "cg", "bicgstab"])
+def test_the_estimate_has_the_arrays_of_the_pressure_solver(name: str) -> None:
+    solver = PoissonSolver(
+        MPI.COMM_SELF,
+        cells=(CELLS, CELLS, CELLS),
+        lengths=(1, 1, 1),
+        conditions=("periodic", "neumann", "neumann"),
+        solver=name,
+    )
+    arrays = solver.bytes / (8 * CELLS**3)
+    case = case_of(numerics={"solver": name})
+    assert pressure_arrays(case, 1) == pytest.approx(arrays, rel=0.1)
+
+
+def test_a_body_needs_an_iterative_solver_and_its_arrays() -> None:
+    ball = {"ball": {"shape": "sphere", "centre": [0.5, 0.5, 0.5], "radius": 0.2}}
+    one, other = (ThermalSolver.estimate(case, 1) for case in (case_of(), case_of(bodies=ball)))
+    assert other.field_arrays > one.field_arrays + 6
+    assert other.memory_per_rank > 8 * CELLS**3 * other.field_arrays * 0.99
+
+
+def test_velocity_at_cells_is_allocated_when_it_is_asked_for() -> None:
+    solver = ThermalSolver(case_of(8), MPI.COMM_SELF)
+    state = solver.state()
+    assert "velocity" not in state.arrays
+    out = [np.empty((8, 8, 8, 3))]
+    solver.core.values("face_velocity", 0, 0)[...] = 2.0
+    solver.write_field("velocity", out)
+    np.testing.assert_array_equal(out[0][..., 0], 2.0)
+
+
+def test_initial_fields_do_not_depend_on_their_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of(9, initial={"velocity": [1, 0, 0], "noise": {"velocity": 0.2}})
+    found = []
+    for size in (1, 200, 10**6):
+        monkeypatch.setattr("uzushio.thermal.solver._SLAB", size)
+        solver = ThermalSolver(case, MPI.COMM_SELF)
+        found.append(np.array(solver.core.values("face_velocity", 0, 1)))
+    assert np.ptp(found[0]) > 0.1
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
