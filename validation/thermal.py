@@ -51,7 +51,7 @@ HEATED = {
     1e6: (64.83, 220.6, 8.8252),
 }
 #: Cells along each axis of the grids of both cavities, and the stretching in the heated one.
-LID_GRIDS = {100: (32, 64, 128), 400: (48, 96, 192), 1000: (96, 160)}
+LID_GRIDS = {100: (32, 64, 128), 400: (48, 96, 128), 1000: (48, 80, 160)}
 HEATED_GRIDS = {
     1e3: (0.0, 16, 32, 64),
     1e4: (0.8, 16, 32, 64, 128),
@@ -418,15 +418,26 @@ def show_convergence(console: Console, figures: Sequence[Figure]) -> None:
             )
 
 
-def write(figures: Sequence[Figure], header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+HEADER = ("case", "cells", "quantity", "value", "published", "deviation", "goal")
+
+
+def row_of(one: Figure) -> list[str]:
+    """Return the columns of `HEADER`."""
+    return [
+        one.case, one.cells, one.quantity, f"{one.value:.5g}", f"{one.published:.6g}",
+        f"{one.deviation:+.2%}", f"{one.goal:.1%}",
+    ]  # fmt: skip
+
+
+def write(rows: Sequence[Sequence[str]]) -> None:
     """Write the rows; those of other cases are kept."""
-    cases = {one.case for one in figures}
+    cases = {row[0] for row in rows}
     kept: list[list[str]] = []
     if OUTPUT.exists():
         with OUTPUT.open(newline="") as file:
             kept = [row for row in list(csv.reader(file))[1:] if row[0] not in cases]
     with OUTPUT.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *kept, *rows])
+        csv.writer(file).writerows([HEADER, *kept, *rows])
 
 
 def main() -> None:
@@ -436,7 +447,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="half of the cells along each axis")
     arguments = parser.parse_args()
     console = Console()
-    figures = []
+    figures: list[Figure] = []
     for name in arguments.only:
         began = time.perf_counter()
         for figure in PARTS[name](0.5 if arguments.quick else 1.0):
@@ -446,20 +457,13 @@ def main() -> None:
                 f"{figure.published:.5g} ({figure.deviation:+.2%}), "
                 f"{time.perf_counter() - began:.0f} s"
             )
-    table = Table("case", "cells", "quantity", "value", "published", "deviation", "goal")
-    rows = [
-        (
-            one.case, one.cells, one.quantity, f"{one.value:.5g}", f"{one.published:.6g}",
-            f"{one.deviation:+.2%}", f"{one.goal:.1%}",
-        )
-        for one in figures
-    ]  # fmt: skip
-    for row in rows:
-        table.add_row(*row)
+            if not arguments.quick:
+                write([*map(row_of, figures)])
+    table = Table(*HEADER)
+    for one in figures:
+        table.add_row(*row_of(one))
     console.print(table)
     show_convergence(console, figures)
-    if not arguments.quick:
-        write(figures, [str(column.header) for column in table.columns], rows)
 
 
 if __name__ == "__main__":
