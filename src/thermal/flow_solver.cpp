@@ -27,6 +27,7 @@ using Kind = FaceCondition::Kind;
 
 constexpr const char* velocity_name = "face_velocity";
 constexpr const char* eddy_name = "eddy_viscosity";
+constexpr const char* fluid_name = "fluid";
 
 bool has_model(const FlowParameters& flow) { return flow.subgrid.kind != SubgridModel::Kind::none; }
 
@@ -199,6 +200,14 @@ domain::SolverDeclaration FlowSolver::declare() const {
     centred.kind = FieldKind::output;
     centred.description = "velocity at cell centres";
     result.fields.push_back(std::move(centred));
+
+    if (!flow_.bodies.empty()) {
+        domain::FieldDeclaration fluid;
+        fluid.spec.name = fluid_name;
+        fluid.kind = FieldKind::output;
+        fluid.description = "1 in the fluid, 0 in bodies";
+        result.fields.push_back(std::move(fluid));
+    }
     return result;
 }
 
@@ -353,6 +362,13 @@ void FlowSolver::derive(const SolverBlock& block, std::string_view name, double)
         set_eddy_viscosity(flow_, metrics_, block_of(block), block.cells(), eddies);
         if (bodies_)
             bodies_->remove_eddies(block.local(), eddies);
+        return;
+    }
+    if (name == fluid_name) {
+        const View<double> fluid = block.field(fluid_name);
+        for_indices(block.cells(), [&](const Index<3>& at) {
+            fluid(at) = bodies_->grid().is_fluid(block.local(), at) ? 1 : 0;
+        });
         return;
     }
     const View<double> out = block.field("velocity");

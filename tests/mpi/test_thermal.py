@@ -12,6 +12,7 @@ from conftest import Run
 from mpi4py import MPI
 
 from uzushio.store import checkpoint
+from uzushio.thermal import ThermalCase, ThermalSolver
 
 CASE: dict[str, Any] = {
     "solver": "thermal",
@@ -39,6 +40,7 @@ HEATED = {"conduction": {"temperature": {"conductivity": 4, "capacity": 2, "sour
 FIGURE = {"shape": "stl", "file": "figure.stl", "scale": 0.005, "offset": [0.5, 0.5, 0.4]}
 HOT = {"temperature": 1}
 INFLOW = {"type": "inflow", "velocity": [0, 0, 1]}
+LONGER = {"cells": 12, "length": 2}
 SYMMETRY = {"type": "symmetry"}
 DUCT: dict[str, Any] = {
     "periodic": [],
@@ -135,10 +137,27 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     done = uzushio("run", case, "--ranks", 2, "--restart", earlier, timeout=240)
     assert done.returncode == 0, done.stderr
     found.append(arrays(tmp_path / "again", 6))
+    if not bodies:
+        longer = write(tmp_path / "longer.yaml", grid=CASE["grid"] | {"x": LONGER}, **flow)
+        refused = uzushio("run", longer, "--restart", earlier, "--out", tmp_path / "o", timeout=120)
+        assert refused.returncode == 1
+        assert "restart with the mesh of the run that wrote it" in " ".join(refused.stderr.split())
     for name, values in found[0].items():
         assert np.abs(values).max() > 0
         for other in found[1:]:
             np.testing.assert_array_equal(other[name], values, err_msg=name)
+
+
+def test_the_field_fluid_marks_the_cells_outside_bodies() -> None:
+    case = ThermalCase.model_validate(CASE | {"bodies": {"ball": BALL}})
+    solver = ThermalSolver(case, MPI.COMM_SELF)
+    assert "fluid" in solver.fields()
+    fluid = np.empty((8, 10, 12))
+    solver.write_field("fluid", [fluid])
+    x, y, z = (axis.positions() for axis in case.grid.axes)
+    centres = np.meshgrid(*(0.5 * (a[1:] + a[:-1]) for a in (z, y, x)), indexing="ij")
+    distance = np.sqrt(sum((a - b) ** 2 for a, b in zip(centres, (0.4, 0.5, 0.5), strict=True)))
+    np.testing.assert_array_equal(fluid, distance > BALL["radius"])
 
 
 def test_check_tells_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:

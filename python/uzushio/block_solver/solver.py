@@ -242,6 +242,7 @@ class BlockSolver(Solver):
 
     def restore(self, stored: StoredState) -> None:
         """Continue from a checkpoint of the same mesh, written on any number of ranks."""
+        self._check_corners(stored, "restart with the mesh of the run that wrote it")
         for name, field, _, _, array in self._arrays(whole=True):
             if tuple(stored.shapes.get(name, ())) != array.shape:
                 raise CaseError(
@@ -259,12 +260,7 @@ class BlockSolver(Solver):
         Each zone is interpolated in index space (`block_solver/interpolation.py`): of second order,
         and values in cells are conserved if all cells of each grid have the same volume.
         """
-        corners = stored.attributes.get("corners")
-        if corners is not None and not _close(corners, self._corners()):
-            raise CaseError(
-                "The checkpoint is of other zones or another domain: only the numbers of cells "
-                "may differ with --interpolate."
-            )
+        self._check_corners(stored, "only the numbers of cells may differ with --interpolate")
         for name, field, _, stagger, array in self._arrays(whole=True):
             if field["kind"] == "derived":
                 continue
@@ -289,6 +285,12 @@ class BlockSolver(Solver):
                 self.steer(name, value)
         begin(float(stored.attributes["time"]))
         self.time, self._derived_step = self.core.time, None
+
+    def _check_corners(self, stored: StoredState, advice: str) -> None:
+        """Raise `CaseError` if the zones of a checkpoint are elsewhere; early ones do not say."""
+        corners = stored.attributes.get("corners")
+        if corners is not None and not _close(corners, self._corners()):
+            raise CaseError(f"The checkpoint is of other zones or another domain: {advice}.")
 
     def _corners(self) -> dict[str, list[float]]:
         """Return the positions of the first and the last vertex of each zone."""
