@@ -32,6 +32,11 @@ class Bodies {
         scalars_.correct(block, number, s, derivative);
     }
 
+    /// Set scalar `s` in bodies with a fixed value to that value.
+    void fill(domain::Field<double>& scalar, std::size_t s) const {
+        scalars_.fill_bodies(scalar, s);
+    }
+
     /// Return the conductivity of scalar `s` in a cell of a block over that of the fluid; 0 in
     /// bodies that do not conduct.
     [[nodiscard]] double conductivity(std::size_t number, std::size_t s,

@@ -388,6 +388,8 @@ void FlowSolver::project(double, double dt) {
     if (initial) {
         set_normal_velocities();
         unify_shared_faces();
+        for (std::size_t s = 0; bodies_ && s < flow_.scalars.size(); ++s)
+            bodies_->fill(field(flow_.scalars[s].name), s);
     }
     domain::Field<double>& velocity = field(velocity_name);
     if (bodies_)

@@ -319,6 +319,13 @@ void SurfaceScalars::correct(const FlowBlock& block, std::size_t number, std::si
         derivative(point.cut.at) += *change++;
 }
 
+void SurfaceScalars::fill_bodies(domain::Field<double>& scalar, std::size_t s) const {
+    for (std::size_t b = 0; b < parts_.size(); ++b)
+        for (const Row& row : parts_[b].rows)
+            if (row.body >= 0 && condition(row.body, s).kind == Kind::fixed)
+                std::fill_n(&scalar.view(b)(row.first), row.size, condition(row.body, s).value);
+}
+
 SurfaceScalars::Lines SurfaceScalars::lines_of(const View<const double>& scalar,
                                                const CutPoint& point, std::size_t s,
                                                int reach) const {

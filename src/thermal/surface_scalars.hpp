@@ -30,6 +30,9 @@ class SurfaceScalars {
     void correct(const FlowBlock& block, std::size_t number, std::size_t s,
                  const domain::View<double>& derivative) const;
 
+    /// Set scalar `s` in bodies with a fixed value to that value; the flow does not depend on it.
+    void fill_bodies(domain::Field<double>& scalar, std::size_t s) const;
+
     /// Return the mean flux of scalar `s` from each body into the fluid, at the last `prepare`.
     [[nodiscard]] const std::vector<double>& fluxes(std::size_t s) const { return fluxes_[s]; }
 
