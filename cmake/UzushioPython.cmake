@@ -15,7 +15,7 @@ endif()
 get_property(rooms GLOBAL PROPERTY UZUSHIO_ROOMS)
 nanobind_add_module(_core NOMINSIZE NB_SUPPRESS_WARNINGS ${bindings})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(_core PRIVATE ${rooms} uzushio::flags)
+target_link_libraries(_core PRIVATE ${rooms} uzushio::flags OpenMP::OpenMP_CXX)
 
 # From <environment>/lib/pythonX.Y/site-packages/uzushio to <environment>/lib, where the wheel's
 # libmpi is. Libraries of a site are found where they were at build time.

@@ -16,7 +16,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -52,11 +52,12 @@ HEATED = {
 }
 #: Cells along each axis of the grids of both cavities, and the stretching in the heated one.
 LID_GRIDS = {100: (32, 64, 128), 400: (48, 96, 128), 1000: (48, 80, 160)}
-HEATED_GRIDS = {
-    1e3: (0.0, 16, 32, 64),
-    1e4: (0.8, 16, 32, 64, 128),
-    1e5: (1.3, 24, 48, 96),
-    1e6: (1.6, 64, 128, 192),
+HeatedGrids = tuple[float, tuple[int, ...]]
+HEATED_GRIDS: dict[float, HeatedGrids] = {
+    1e3: (0.0, (16, 32, 64)),
+    1e4: (0.8, (16, 32, 64, 128)),
+    1e5: (1.3, (24, 48, 96)),
+    1e6: (1.6, (64, 128, 192)),
 }
 #: Rolls of wave number 3.117 between rigid walls, Pr = 0.71: Nusselt number. Clever and Busse
 #: (1974).
@@ -191,9 +192,17 @@ def on_centreline(solver: ThermalSolver, component: int) -> tuple[np.ndarray, np
     return 0.5 * (axis[1:] + axis[:-1]), np.array(line)
 
 
-def lid(scale: float) -> Iterator[Figure]:
-    """Yield figures of a cavity whose lid moves, each on several grids."""
-    for one, grids in LID_GRIDS.items():
+def lid(
+    scale: float, cases: Mapping[int, Sequence[int]] = LID_GRIDS, *, keep: bool = True
+) -> Iterator[Figure]:
+    """Yield figures of a cavity whose lid moves, each on several grids.
+
+    Args:
+        scale: factor of the numbers of cells.
+        cases: cells along each axis of the grids, by the Reynolds number.
+        keep: continue runs that were interrupted.
+    """
+    for one, grids in cases.items():
         coarser = None
         for n in (int(n * scale) for n in grids):
             axis = {"cells": n, "stretching": 1.2}
@@ -205,7 +214,7 @@ def lid(scale: float) -> Iterator[Figure]:
                     "boundaries": {**sides, "y-max": wall(velocity=[1, 0, 0])},
                 }
             )
-            kept = KeptFlow(f"lid {one}", n)
+            kept = KeptFlow(f"lid {one}", n) if keep else None
             run_until_steady(solver, 1e-6, 1.0, 200.0, kept, coarser)
             coarser = kept
             y, u = on_centreline(solver, 0)
@@ -221,9 +230,11 @@ def lid(scale: float) -> Iterator[Figure]:
                 yield Figure(f"lid, Re = {one}, Ghia", f"{n}²", name, value, expected, 0.005)
 
 
-def heated(scale: float) -> Iterator[Figure]:
-    """Yield figures of a cavity with a hot and a cold side, each on several grids."""
-    for one, (stretching, *grids) in HEATED_GRIDS.items():
+def heated(
+    scale: float, cases: Mapping[float, HeatedGrids] = HEATED_GRIDS, *, keep: bool = True
+) -> Iterator[Figure]:
+    """Yield figures of a cavity with a hot and a cold side; arguments as those of `lid`."""
+    for one, (stretching, grids) in cases.items():
         coarser = None
         for n in (int(n * scale) for n in grids):
             axis = {"cells": n, "stretching": stretching}
@@ -246,7 +257,7 @@ def heated(scale: float) -> Iterator[Figure]:
                     },
                 }
             )
-            kept = KeptFlow(f"heated {one:.0e}", n)
+            kept = KeptFlow(f"heated {one:.0e}", n) if keep else None
             run_until_steady(solver, 1e-6, 0.01, 3.0, kept, coarser)
             coarser = kept
             y, u = on_centreline(solver, 0)

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <omp.h>
 
 #include <cstdint>
 #include <string_view>
@@ -53,6 +54,8 @@ void bind_affinity(nb::module_& module) {
                "ranks"_a, "threads"_a, "Processors of each thread of each rank of a node.");
     module.def("bind_rank", &parallel::bind_rank, "topology"_a, "place"_a,
                "Bind this rank, and return the processors of each thread.");
+    module.def("set_threads", &omp_set_num_threads, "threads"_a,
+               "Set the number of OpenMP threads of solvers that are prepared later.");
 }
 
 } // namespace

@@ -7,6 +7,9 @@
 namespace uzushio::linalg {
 
 void check_compatibility(double sum, double magnitude) {
+    if (!std::isfinite(sum) || !std::isfinite(magnitude))
+        throw std::invalid_argument("the right-hand side of an equation has values that are not "
+                                    "finite, or too large to be added");
     constexpr double tolerance = 1e-9; // sums of round-off of many cells
     if (std::abs(sum) <= tolerance * magnitude)
         return;

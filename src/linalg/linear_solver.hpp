@@ -43,8 +43,8 @@ class LinearSolver {
 };
 
 /// Throw `std::invalid_argument` if the right-hand side of a singular equation has a mean that is
-/// more than round-off: no solution exists. `sum` and `magnitude`: integrals of f and |f| over the
-/// mesh.
+/// more than round-off, so that no solution exists, or is not finite. `sum` and `magnitude`:
+/// integrals of f and |f| over the mesh.
 void check_compatibility(double sum, double magnitude);
 
 /// Throw `std::invalid_argument` on all ranks unless both have one array with one component for

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "domain/index.hpp"
+#include "domain/mesh.hpp"
 #include "domain/time_integrator.hpp"
 #include "geometry/surface.hpp"
 #include "linalg/iterative_solver.hpp"
@@ -96,5 +97,11 @@ struct FlowParameters {
     std::string solver = "auto"; ///< of the pressure, see `linalg::solver_names`
     linalg::IterationLimits limits{};
 };
+
+/// Return the mesh of the box: one zone, whose boundaries have the names of their faces.
+[[nodiscard]] std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow);
+
+/// Return the parameters. Throws `std::invalid_argument` if they contradict each other.
+[[nodiscard]] FlowParameters checked(FlowParameters flow);
 
 } // namespace uzushio::thermal

@@ -117,7 +117,8 @@ def test_lines_and_pictures_leave_out_bodies() -> None:
 
 def test_pictures_show_the_surroundings_of_small_bodies() -> None:
     small = {"shape": "sphere", "centre": [0.4, 0.6, 1.5], "radius": 0.1}
-    case = case_of(bodies={"ball": small})
+    grid = {"x": {"cells": 20, "length": 2}, "y": {"cells": 10}, "z": {"cells": 30, "length": 3}}
+    case = case_of(bodies={"ball": small}, grid=grid)
     plane = next(one for one in planes_of(case) if one.axes == (0, 2))
     (left, right), (bottom, top) = window(case, plane)
     assert (left, right) == pytest.approx((0.0, 1.3))

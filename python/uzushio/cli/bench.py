@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uzushio import _core
 from uzushio.cli.arguments import Affinity, Debug, Ranks
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.errors import UzushioError
@@ -61,6 +63,15 @@ def poisson(
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Relative residual at which iterations end.")
     ] = 1e-8,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            min=1,
+            help="OpenMP threads of a rank (default: OMP_NUM_THREADS). They share the planes of "
+            "fft and cg/fft; other solvers use one thread.",
+        ),
+    ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="Solves of each; the fastest counts.")
     ] = 5,
@@ -73,26 +84,31 @@ def poisson(
 ) -> None:
     """Solve Poisson's equation by several solvers, and print times and rates.
 
-    MDOF/s a core: millions of cells a second for each rank. GB/s: bytes that a solve moves between
+    MDOF/s a core: millions of cells a second for each thread of each rank. GB/s: bytes that a solve moves between
     memory and processor by theory, over its time. predicted: the time in which STREAM's triad,
     which this command measures too, moves them. With several ranks, the efficiency compares with
     rank 0 alone on the same cells while the others wait. A second table has the iterations, bytes
     and memory for each cell, and the share of the time of each section.
     """
     problem = _problem(cells, conditions, variable, stretching, tolerance, repeats)
+    if threads is not None:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
     names = [name.strip() for name in solvers.split(",")]
     start_job(ranks, affinity=affinity)
 
     def work(comm: MPI.Intracomm) -> int:
         from uzushio.linalg.benchmark import measure
+        from uzushio.parallel.affinity import thread_count
 
+        count = thread_count()
+        _core.parallel.set_threads(count)
         bound = bind(comm, affinity)
         if bound is not None:
             tell(bound.text())
             for conflict in bound.conflicts:
                 warn(conflict)
         try:
-            timings, triad = measure(comm, problem, names, tell)
+            timings, triad = measure(comm, problem, names, count, tell)
         except ValueError as error:
             raise UzushioError(f"{error}.") from None
         if comm.rank == 0:
@@ -100,11 +116,16 @@ def poisson(
             of = ", variable coefficient" if variable else ""
             of += f", stretching {stretching:g}" if stretching else ""
             job = f"{comm.size} rank{'s' if comm.size > 1 else ''}"
+            job += f" of {count} threads" if count > 1 else ""
             title = f"Poisson, {shape} cells, {conditions}{of}, {job}, triad {triad / 1e9:.3g} GB/s"
             _print(comm.size, title, timings, triad)
             _print_work(timings)
             if file is not None:
-                figures = {"triad": triad, "solvers": [asdict(t) for t in timings]}
+                figures = {
+                    "triad": triad,
+                    "threads": count,
+                    "solvers": [asdict(t) for t in timings],
+                }
                 atomic_write(file, json.dumps(figures, indent=2))
         return 0
 

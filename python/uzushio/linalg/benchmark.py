@@ -71,7 +71,7 @@ class Timing:
     Attributes:
         solver: name.
         seconds: of the fastest solve, maximum of the ranks.
-        rate: cells a second for each rank, which has one core.
+        rate: cells a second for each thread of each rank.
         moved: bytes that a solve moves between memory and processors by theory, for each cell.
         predicted: seconds in which STREAM's triad moves them.
         sections: share of the seconds of the solves by section, mean of the ranks.
@@ -107,11 +107,15 @@ class _Solves:
 
 
 def measure(
-    comm: MPI.Intracomm, problem: Problem, names: list[str], say: Callable[[str], None]
+    comm: MPI.Intracomm,
+    problem: Problem,
+    names: list[str],
+    threads: int,
+    say: Callable[[str], None],
 ) -> tuple[list[Timing], float]:
     """Return the times of solvers by their names, and the rate of STREAM's triad (collective).
 
-    With several ranks, rank 0 solves the same equation alone while the others sleep. The triad runs
+    `threads`: OpenMP threads of a rank. With several ranks, rank 0 solves the same equation alone while the others sleep. The triad runs
     on all ranks before and after the solvers; the larger rate, in bytes a second, counts.
 
     Raises:
@@ -140,7 +144,7 @@ def measure(
         Timing(
             solver=name,
             seconds=solves.seconds,
-            rate=cells / solves.seconds / comm.size,
+            rate=cells / solves.seconds / comm.size / threads,
             moved=solves.moved / cells,
             predicted=solves.moved / triad,
             sections=solves.sections,

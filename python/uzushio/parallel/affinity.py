@@ -139,7 +139,7 @@ def bind(comm: MPI.Comm, policy: Policy, threads: int | None = None) -> Affinity
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     try:
         launched = node.allgather(_processors())
-        count = node.allreduce(threads or _threads(), MPI.MAX)
+        count = node.allreduce(threads or thread_count(), MPI.MAX)
         name = MPI.Get_processor_name()
         with collective(comm):
             places, domains = _places(policy, sorted(set().union(*launched)), node.size, count)
@@ -161,7 +161,7 @@ def bind(comm: MPI.Comm, policy: Policy, threads: int | None = None) -> Affinity
 def plan(policy: Policy, ranks: int, threads: int | None = None) -> Affinity:
     """Return where `bind` would place all ranks of a job on this node; arguments as of `bind`."""
     available = _processors()
-    places, domains = _places(policy, sorted(available), ranks, threads or _threads())
+    places, domains = _places(policy, sorted(available), ranks, threads or thread_count())
     name = platform.node()
     found = [
         RankBinding(rank, name, _domains_of(place, domains), place)
@@ -178,7 +178,7 @@ def _processors() -> set[int]:
     return os.sched_getaffinity(0)
 
 
-def _threads() -> int:
+def thread_count() -> int:
     """Return the threads of the outermost level of OpenMP."""
     outermost = os.environ.get("OMP_NUM_THREADS", "1").split(",")[0].strip()
     return max(1, int(outermost)) if outermost.isdigit() else 1
