@@ -84,11 +84,11 @@ def poisson(
 ) -> None:
     """Solve Poisson's equation by several solvers, and print times and rates.
 
-    MDOF/s a core: millions of cells a second for each thread of each rank. GB/s: bytes that a solve moves between
-    memory and processor by theory, over its time. predicted: the time in which STREAM's triad,
-    which this command measures too, moves them. With several ranks, the efficiency compares with
-    rank 0 alone on the same cells while the others wait. A second table has the iterations, bytes
-    and memory for each cell, and the share of the time of each section.
+    MDOF/s a core: millions of cells a second for each thread of each rank. GB/s: bytes that a
+    solve moves between memory and processor by theory, over its time. predicted: the time in which
+    STREAM's triad, which this command measures too, moves them. With several ranks, the efficiency
+    compares with rank 0 alone on the same cells while the others wait. A second table has the
+    iterations, bytes and memory for each cell, and the share of the time of each section.
     """
     problem = _problem(cells, conditions, variable, stretching, tolerance, repeats)
     if threads is not None:

@@ -115,8 +115,9 @@ def measure(
 ) -> tuple[list[Timing], float]:
     """Return the times of solvers by their names, and the rate of STREAM's triad (collective).
 
-    `threads`: OpenMP threads of a rank. With several ranks, rank 0 solves the same equation alone while the others sleep. The triad runs
+    With several ranks, rank 0 solves the same equation alone while the others sleep. The triad runs
     on all ranks before and after the solvers; the larger rate, in bytes a second, counts.
+    `threads`: OpenMP threads of a rank.
 
     Raises:
         ValueError: A solver does not exist or does not apply.
