@@ -279,11 +279,13 @@ class Multigrid final : public Preconditioner {
         const std::size_t last = levels_.size() - 1;
         for (std::size_t number = 0; number < last; ++number) {
             const Level& level = *levels_[number];
-            const auto pass = level.a.section("transfer", 1 + level.transfer->coarse_share());
-            level.a.for_rows([&](const auto& row) {
-                level.transfer->restrict_row(row, level.data[row.block].f + row.at,
-                                             level.coarse_f[row.block]);
-            });
+            {
+                const auto pass = level.a.section("transfer", 1 + level.transfer->coarse_share());
+                level.a.for_rows([&](const auto& row) {
+                    level.transfer->restrict_row(row, level.data[row.block].f + row.at,
+                                                 level.coarse_f[row.block]);
+                });
+            }
             send_coarse_f(number);
         }
         cycle(last);

@@ -57,8 +57,13 @@ _signal.pthread_sigmask(_signal.SIG_BLOCK, passed)
 server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 server.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, {max_message})
 server.connect(sys.argv[0].rpartition("/")[0] + "/socket")
+def send(number, frame):
+    try:
+        server.send(b"%d" % number)
+    except OSError:
+        pass  # the fork has ended
 for number in passed:
-    _signal.signal(number, lambda number, frame: server.send(b"%d" % number))
+    _signal.signal(number, send)
 words = [word.encode(errors="surrogateescape") for word in sys.argv[1:]]
 variables = [name + b"=" + value for name, value in posix.environ.items()]
 message = [posix.getcwdb(), b"0", b"%d" % len(words), *words, *variables]
