@@ -44,7 +44,8 @@ class BlockedFaces {
                         [&](const Index<3>& at) { add_cell(*equation.b, b, at, equation.s); });
         for (auto& [cell, axis, upper] : pending_)
             add_flux(cell, axis, upper);
-        pending_.clear();
+        pending_ = {};
+        numbers_ = {};
     }
 
     /// Cells that are not isolated, and after them those beyond their blocked faces.
@@ -142,11 +143,6 @@ class BlockedFaces {
     std::vector<Pending> pending_;
 };
 
-Equation without_coefficient(Equation equation) {
-    equation.b = nullptr;
-    return equation;
-}
-
 /// Return the bounds of the cells of all ranks.
 Box<3> bounds_of(MPI_Comm comm, const std::vector<Index<3>>& cells) {
     constexpr auto none = std::numeric_limits<std::int64_t>::max();
@@ -174,7 +170,7 @@ class BlockedFftSolver final : public IterativeSolver {
         const auto order = ModeSolver::order_of(a().axes());
         std::vector<Index<3>> cells;
         for (const Index<3>& at : faces_.cells())
-            cells.push_back({at[order[0]], at[order[1]], at[order[2]]});
+            cells.push_back(permute(at, order));
         const Box<3> region = bounds_of(comm_.get(), cells);
         if (region.empty()) // on no rank a face is blocked
             return;

@@ -87,6 +87,11 @@ std::array<Axis, 3> axes_of(const Equation& equation) {
     return axes;
 }
 
+Equation without_coefficient(Equation equation) {
+    equation.b = nullptr;
+    return equation;
+}
+
 bool is_singular(const Equation& equation) {
     if (equation.s > 0)
         return false;

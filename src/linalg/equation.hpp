@@ -52,6 +52,9 @@ struct Axis {
 /// `std::invalid_argument` if s is negative or not finite.
 [[nodiscard]] std::array<Axis, 3> axes_of(const Equation& equation);
 
+/// Return the equation with coefficient 1.
+[[nodiscard]] Equation without_coefficient(Equation equation);
+
 /// Return whether constants solve the homogeneous equation: s is 0 and no face is `dirichlet`.
 [[nodiscard]] bool is_singular(const Equation& equation);
 

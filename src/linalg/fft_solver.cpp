@@ -17,13 +17,6 @@ using domain::Index;
 using domain::View;
 using Order = ModeSolver::Order;
 
-Index<3> permute(const Index<3>& index, const Order& order) {
-    return {index[order[0]], index[order[1]], index[order[2]]};
-}
-Box<3> permute(const Box<3>& box, const Order& order) {
-    return {permute(box.lower, order), permute(box.upper, order)};
-}
-
 class FftSolver final : public LinearSolver {
   public:
     FftSolver(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,

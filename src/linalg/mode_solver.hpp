@@ -131,4 +131,14 @@ class ModeSolver {
     parallel::SectionMonitor& sections_;
 };
 
+/// Return an index, or a box, with the axes in the order of the solver.
+[[nodiscard]] inline domain::Index<3> permute(const domain::Index<3>& index,
+                                              const ModeSolver::Order& order) {
+    return {index[order[0]], index[order[1]], index[order[2]]};
+}
+[[nodiscard]] inline domain::Box<3> permute(const domain::Box<3>& box,
+                                            const ModeSolver::Order& order) {
+    return {permute(box.lower, order), permute(box.upper, order)};
+}
+
 } // namespace uzushio::linalg

@@ -192,10 +192,6 @@ class Multigrid final : public Preconditioner {
     static int ghosts_of(const CycleOptions& options) {
         return options.fused ? 2 * (options.sweeps_before + options.sweeps_after) - 1 : 1;
     }
-    static Equation without_coefficient(Equation equation) {
-        equation.b = nullptr;
-        return equation;
-    }
     /// Return the equation on other blocks.
     static Equation moved(MPI_Comm comm, const Equation& equation, const std::array<Axis, 3>& axes,
                           const std::vector<Block>& blocks, parallel::Traffic& traffic) {

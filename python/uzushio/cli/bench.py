@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uzushio import _core
 from uzushio.cli.arguments import Affinity, Debug, Ranks
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.errors import UzushioError
@@ -97,6 +96,7 @@ def poisson(
     start_job(ranks, affinity=affinity)
 
     def work(comm: MPI.Intracomm) -> int:
+        from uzushio import _core
         from uzushio.linalg.benchmark import measure
         from uzushio.parallel.affinity import thread_count
 
