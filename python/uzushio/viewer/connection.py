@@ -58,7 +58,9 @@ class Connection:
             timeout=5.0,
             autoping=False,
             heartbeat=HEARTBEAT,
-            max_msg_size=messages.MAX_MESSAGE,
+            # A page that is still sending when its socket is closed may not receive the reason: messages that are
+            # only somewhat too large are received whole, and the connection closed after them.
+            max_msg_size=4 * messages.MAX_MESSAGE,
             compress=False,
         )
 
@@ -106,6 +108,10 @@ class Connection:
                 client.pong(bytes(message.data))
             elif message.type is WSMsgType.ERROR:
                 return
+            elif _size(message.data) > messages.MAX_MESSAGE:
+                limit = f"a message above {messages.MAX_MESSAGE} bytes"
+                client.end(WSCloseCode.MESSAGE_TOO_BIG, limit)
+                return
             elif not await self._apply(client, message.data):
                 invalid += 1
                 if invalid >= MAX_INVALID:
@@ -148,6 +154,11 @@ async def _close(client: Client) -> None:
             async with asyncio.timeout(LAST_SECONDS):
                 await client.socket.send_str(last)
     await client.socket.close(code=code, message=reason.encode())
+
+
+def _size(data: str | bytes) -> int:
+    """Return the bytes of a message."""
+    return len(data.encode() if isinstance(data, str) else data)
 
 
 def _first(error: ValidationError | RefusedChange) -> str:
