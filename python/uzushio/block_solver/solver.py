@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 #: Kinds of fields that are computed by `derive`.
 _DERIVED = ("derived", "output")
+#: Positions of vertices on the diagonal of a zone that identify its mesh, in quarters of the cells.
+_ENDS, _QUARTERS = (0, 4), (0, 1, 2, 3, 4)
 
 
 class BlockSolver(Solver):
@@ -236,13 +238,15 @@ class BlockSolver(Solver):
                 "step": self.step_index,
                 "time": self.time,
                 "steered": self._steered,
-                "corners": self._corners(),
+                "corners": self._vertices(_ENDS),
+                "diagonals": self._vertices(_QUARTERS),
             },
         )
 
     def restore(self, stored: StoredState) -> None:
         """Continue from a checkpoint of the same mesh, written on any number of ranks."""
-        self._check_corners(stored, "restart with the mesh of the run that wrote it")
+        advice = "restart with the mesh of the run that wrote it"
+        self._check_corners(stored, advice)
         for name, field, _, _, array in self._arrays(whole=True):
             if tuple(stored.shapes.get(name, ())) != array.shape:
                 raise CaseError(
@@ -252,6 +256,9 @@ class BlockSolver(Solver):
                 )
             if field["kind"] != "derived":
                 stored.fill(name, array)
+        diagonals = stored.attributes.get("diagonals")
+        if diagonals is not None and not _close(diagonals, self._vertices(_QUARTERS)):
+            raise CaseError(f"The cells of the checkpoint are stretched in another way: {advice}.")
         self._resume(stored, self.core.resume)
 
     def interpolate(self, stored: StoredState) -> None:
@@ -289,18 +296,19 @@ class BlockSolver(Solver):
     def _check_corners(self, stored: StoredState, advice: str) -> None:
         """Raise `CaseError` if the zones of a checkpoint are elsewhere; early ones do not say."""
         corners = stored.attributes.get("corners")
-        if corners is not None and not _close(corners, self._corners()):
+        if corners is not None and not _close(corners, self._vertices(_ENDS)):
             raise CaseError(f"The checkpoint is of other zones or another domain: {advice}.")
 
-    def _corners(self) -> dict[str, list[float]]:
-        """Return the positions of the first and the last vertex of each zone."""
-        corners = {}
+    def _vertices(self, quarters: Sequence[int]) -> dict[str, list[float]]:
+        """Return the positions of vertices on each zone's diagonal, at quarters of its cells."""
+        found = {}
         for number, zone in enumerate(self.core.zones()):
-            ends = np.empty((2, 1, 1, 1, 3))
-            self.core.write_vertices(number, (0, 0, 0), ends[0])
-            self.core.write_vertices(number, zone["cells"], ends[1])
-            corners[zone["name"]] = ends.ravel().tolist()
-        return corners
+            at = np.empty((len(quarters), 1, 1, 1, 3))
+            for quarter, out in zip(quarters, at, strict=True):
+                cells = tuple(quarter * count // 4 for count in zone["cells"])
+                self.core.write_vertices(number, cells, out)
+            found[zone["name"]] = at.ravel().tolist()
+        return found
 
     def _arrays(self, whole: bool, output: bool = False) -> Iterator[ZoneArray]:
         """Yield the arrays of a checkpoint, or those of the output as well."""
@@ -385,7 +393,7 @@ def _statistics(case: Case) -> tuple[list[str], list[str]]:
 
 
 def _close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether the corners of zones are the same up to rounding."""
+    """Return whether the vertices of zones are the same up to rounding."""
     if one.keys() != other.keys():
         return False
     values = [np.array([[*corners[name]] for name in sorted(one)]) for corners in (one, other)]
