@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -55,8 +56,11 @@ class CompensatedSum {
 
     /// Add `term(i)` for i in [begin, end).
     template <class Term> void add(int begin, int end, Term&& term) {
-        // Local copies stay in registers.
-        std::array<double, lanes> high = high_, low = low_;
+        // Local vectors stay in registers; arrays do not.
+        using Vector [[gnu::vector_size(lanes * sizeof(double))]] = double;
+        Vector high, low, value;
+        std::memcpy(&high, high_.data(), sizeof(high));
+        std::memcpy(&low, low_.data(), sizeof(low));
         std::array<double, batch> terms;
         for (int i = begin; i < end; i += batch) {
             const int count = std::min(batch, end - i);
@@ -67,15 +71,16 @@ class CompensatedSum {
             for (int j = count; j % lanes != 0; ++j)
                 terms[static_cast<std::size_t>(j)] = 0.0;
             materialise(terms);
-            for (int j = 0; j < count; j += lanes)
-#pragma omp simd
-                for (int lane = 0; lane < lanes; ++lane)
-                    add_term(high[static_cast<std::size_t>(lane)],
-                             low[static_cast<std::size_t>(lane)],
-                             terms[static_cast<std::size_t>(j + lane)]);
+            for (int j = 0; j < count; j += lanes) {
+                std::memcpy(&value, terms.data() + j, sizeof(value));
+                const Vector sum = high + value; // as `add_term`
+                const Vector of_value = sum - high;
+                low += (high - (sum - of_value)) + (value - of_value);
+                high = sum;
+            }
         }
-        high_ = high;
-        low_ = low;
+        std::memcpy(high_.data(), &high, sizeof(high));
+        std::memcpy(low_.data(), &low, sizeof(low));
     }
 
     void add(const CompensatedSum& other) {
