@@ -13,7 +13,6 @@
 #include "linalg/cell_transfer.hpp"
 #include "linalg/fft_solver.hpp"
 #include "linalg/mode_solver.hpp"
-#include "linalg/rows.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::linalg {
@@ -221,7 +220,7 @@ class BlockedFftSolver final : public IterativeSolver {
             if (done(std::sqrt(dot(r, r))))
                 break;
         }
-        copy_cells(f, x);
+        a().copy(f, x);
         for (std::size_t n = 0; n < size; ++n)
             faces_.value(x, n) += g[n];
         direct_->solve(x, x);

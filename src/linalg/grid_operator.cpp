@@ -44,10 +44,10 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
             colours_alternate_ && !(axis.used && axis.periodic() && axis.cells() % 2 != 0);
     set_couplings();
     const auto longest = static_cast<std::size_t>(axes_[0].cells() + 2 * ghosts);
+    buffers_.assign(static_cast<std::size_t>(thread_count()),
+                    {.change = std::vector<T>(longest), .inverse = std::vector<T>(longest)});
     for (std::size_t n = 0; n <= longest; ++n)
         chosen_.push_back(static_cast<T>(n % 2 == 0 ? 1 : 0));
-    buffers_.change.resize(longest);
-    buffers_.inverse.resize(longest);
     if (equation.b) {
         set_coefficient(std::exchange(equation_.b, nullptr), traffic);
         set_inverse();
@@ -86,11 +86,17 @@ template <class T> void GridOperator<T>::find_isolated() {
         return [&](std::int64_t n) { return row.centre(n) > 0 ? 1.0 : 0.0; };
     });
     volume_ = parallel::sum_over_ranks(volume, comm_);
+    std::vector<std::vector<std::vector<std::int64_t>>> found(buffers_.size(), isolated_);
     for_rows([&](const auto& row) {
+        auto& of_thread = found[static_cast<std::size_t>(row.thread)][row.block];
         for (std::int64_t n = 0; n < row.size; ++n)
             if (!(row.centre(n) > 0))
-                isolated_[row.block].push_back(row.at + n);
+                of_thread.push_back(row.at + n);
     });
+    for (const auto& blocks : found)
+        for (std::size_t block = 0; block < blocks.size(); ++block)
+            isolated_[block].insert(isolated_[block].end(), blocks[block].begin(),
+                                    blocks[block].end());
 }
 
 template <class T> void GridOperator<T>::clear_isolated(Field& x) const {
@@ -158,7 +164,7 @@ template <class T> void GridOperator<T>::set_inverse() {
 
 template <class T> const T* GridOperator<T>::inverse_of_row(const ConstantRow<T>& row) const {
     // Rows of a plane, or of all planes, have the same one where cells are equal.
-    RowBuffers& buffers = buffers_;
+    RowBuffers& buffers = buffers_[static_cast<std::size_t>(row.thread)];
     if (buffers.centre_jk != row.centre_jk) {
         const std::vector<T>& centre = couplings_[0].centre;
         for (std::size_t i = 0; i < centre.size(); ++i)
@@ -188,8 +194,9 @@ std::int64_t GridOperator<T>::rows_of_tile(const domain::Box<3>& cells, std::siz
 }
 
 template <class T>
-ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, const domain::Box<3>& cells,
-                                             std::int64_t j, std::int64_t k) const {
+ConstantRow<T> GridOperator<T>::constant_row(int thread, std::size_t block,
+                                             const domain::Box<3>& cells, std::int64_t j,
+                                             std::int64_t k) const {
     const domain::View<T>& view = views_[block];
     const auto i = static_cast<std::size_t>(cells.lower[0] + ghosts());
     const auto jj = static_cast<std::size_t>(j + ghosts());
@@ -211,14 +218,16 @@ ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, const domain::Bo
             .upper_j = y->upper[jj],
             .lower_k = z->lower[kk],
             .upper_k = z->upper[kk],
-            .centre_jk = y->centre[jj] + z->centre[kk] + s()};
+            .centre_jk = y->centre[jj] + z->centre[kk] + s(),
+            .thread = thread};
 }
 
 template <class T>
-VariableRow<T> GridOperator<T>::variable_row(std::size_t block, const domain::Box<3>& cells,
-                                             std::int64_t j, std::int64_t k) const {
+VariableRow<T> GridOperator<T>::variable_row(int thread, std::size_t block,
+                                             const domain::Box<3>& cells, std::int64_t j,
+                                             std::int64_t k) const {
     VariableRow<T> row;
-    static_cast<ConstantRow<T>&>(row) = constant_row(block, cells, j, k);
+    static_cast<ConstantRow<T>&>(row) = constant_row(thread, block, cells, j, k);
     const auto i = static_cast<std::size_t>(row.begin + ghosts());
     const auto jj = static_cast<std::size_t>(j + ghosts());
     const auto kk = static_cast<std::size_t>(k + ghosts());
@@ -275,9 +284,8 @@ template <class R>
 double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>& r) {
     exchange(x);
     const auto pass = section("residual", 2 + double{sizeof(R)} / sizeof(T), true);
-    parallel::CompensatedSum sum;
-    for_rows([&](const auto& row) {
-        residual_row(row, row_of(x, row), row_of(f, row), first_of(r, row), sum);
+    const auto sum = sum_of_rows([&](const auto& row, auto& part) {
+        residual_row(row, row_of(x, row), row_of(f, row), first_of(r, row), part);
     });
     return std::sqrt(parallel::sum_over_ranks(sum, comm_));
 }
@@ -287,7 +295,7 @@ double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>
 template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
     exchange(x);
     const auto pass = section("smoothing", 3, true, true);
-    for_rows(
+    for_rows_in_place(
         [&](const auto& row) { relax_row(row, row_of(x, row), row_of(f, row), colour, omega); });
 }
 
@@ -310,9 +318,7 @@ template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field&
 template <class T>
 template <class Value>
 parallel::CompensatedSum GridOperator<T>::integral(Value&& value) const {
-    parallel::CompensatedSum total;
-    for_rows([&](const auto& row) { add_integral(total, row, value(row)); });
-    return total;
+    return sum_of_rows([&](const auto& row, auto& sum) { add_integral(sum, row, value(row)); });
 }
 
 template <class T>
@@ -337,11 +343,10 @@ template <class T> void GridOperator<T>::subtract_mean(double sum, Field& x) con
 
 template <class T> void GridOperator<T>::remove_mean(Field& x) const {
     const auto pass = section("reductions", 3);
-    parallel::CompensatedSum sum;
-    for_rows([&](const auto& row) {
-        add_integral(sum, row, [values = row_of(std::as_const(x), row)](int n) {
+    const auto sum = integral([&](const auto& row) {
+        return [values = row_of(std::as_const(x), row)](int n) {
             return static_cast<double>(values[n]);
-        });
+        };
     });
     subtract_mean(parallel::sum_over_ranks(sum, comm_), x);
 }
@@ -360,15 +365,14 @@ template <class T> void GridOperator<T>::check_compatibility(Field& f) const {
     if (!singular_)
         return;
     const auto pass = section("reductions", 3);
-    parallel::CompensatedSum sum, magnitude;
-    for_rows([&](const auto& row) {
+    const auto sums = sums_of_rows<2>([&](const auto& row, auto& parts) {
         const T* values = row_of(std::as_const(f), row);
-        add_integral(sum, row, [=](int n) { return static_cast<double>(values[n]); });
-        add_integral(magnitude, row,
+        add_integral(parts[0], row, [=](int n) { return static_cast<double>(values[n]); });
+        add_integral(parts[1], row,
                      [=](int n) { return std::abs(static_cast<double>(values[n])); });
     });
-    const double total = parallel::sum_over_ranks(sum, comm_);
-    linalg::check_compatibility(total, parallel::sum_over_ranks(magnitude, comm_));
+    const double total = parallel::sum_over_ranks(sums[0], comm_);
+    linalg::check_compatibility(total, parallel::sum_over_ranks(sums[1], comm_));
     subtract_mean(total, f);
 }
 

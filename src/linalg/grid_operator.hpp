@@ -14,7 +14,11 @@
 
 #include "domain/halo_exchange.hpp"
 #include "linalg/equation.hpp"
+#include "linalg/rows.hpp"
+#include "linalg/slabs.hpp"
+#include "linalg/staged_pass.hpp"
 #include "linalg/stencil_row.hpp"
+#include "linalg/threads.hpp"
 #include "parallel/compensated_sum.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
@@ -22,7 +26,8 @@
 namespace uzushio::linalg {
 
 /// Operator A x = div(b grad x) - s x of an equation, on cell-centred fields with ghost layers
-/// (those of `field`). Functions are collective. No value depends on the number of ranks.
+/// (those of `field`). Functions are collective. No value depends on the number of ranks or
+/// threads: OpenMP threads share the planes of large blocks.
 ///
 /// With several ghost layers, cells near the edge of a block are computed by both blocks, so that
 /// several stages need one exchange (`for_stages`).
@@ -46,6 +51,8 @@ template <class T> class GridOperator {
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] int rank() const { return rank_; }
     [[nodiscard]] int ghosts() const { return spec_.ghosts; }
+    /// Return the threads that share this rank's rows.
+    [[nodiscard]] int threads() const { return static_cast<int>(buffers_.size()); }
     /// Return whether a block may compute ghosts as their owner does: neighbours have different
     /// colours, also across the ends of periodic axes.
     [[nodiscard]] bool computes_ghosts() const { return spec_.ghosts > 1 && colours_alternate_; }
@@ -120,22 +127,66 @@ template <class T> class GridOperator {
     }
 
     /// Call `visit` with the stencil of each row of this rank's cells: a `ConstantRow<T>` or a
-    /// `VariableRow<T>`.
+    /// `VariableRow<T>`. Threads visit rows at the same time; those of a pair, 2 n and 2 n + 1
+    /// along j and k, are visited by one thread, in the order of j, then k.
     template <class Visit> void for_rows(Visit&& visit) const {
         for (std::size_t block = 0; block < shape_.blocks(); ++block) {
-            const auto& cells = shape_.owned(block);
-            for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-                for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
-                    visit_row(block, cells, j, k, visit);
+            const Slabs slabs(shape_.owned(block), threads());
+            on_threads(threads(), slabs.count(), [&](int thread) {
+                visit_rows(thread, block, slabs.part(shape_.owned(block), thread), visit);
+            });
         }
+    }
+    /// The same for visits that change their row and read rows beside it, of which they need no
+    /// value that the visits of those rows change.
+    template <class Visit> void for_rows_in_place(Visit&& visit) const {
+        if (threads() == 1)
+            return for_rows(visit);
+        // No thread reads a row while another one changes it.
+        constexpr std::array layers{0, 0};
+        for_stages(layers, [&](std::int64_t stage, const auto& row) {
+            if (stage == 1)
+                visit(row);
+        });
+    }
+    /// Call `visit(row, sums)` for each row, and return the sums of this rank.
+    template <std::size_t Count, class Visit>
+    std::array<parallel::CompensatedSum, Count> sums_of_rows(Visit&& visit) const {
+        using Sums = std::array<parallel::CompensatedSum, Count>;
+        std::array<ThreadSums, Count> all;
+        all.fill(ThreadSums(threads()));
+        for (std::size_t block = 0; block < shape_.blocks(); ++block) {
+            const Slabs slabs(shape_.owned(block), threads());
+            on_threads(threads(), slabs.count(), [&](int thread) {
+                Sums sums; // stay in registers
+                const auto add = [&](const auto& row) { visit(row, sums); };
+                visit_rows(thread, block, slabs.part(shape_.owned(block), thread), add);
+                for (std::size_t i = 0; i < Count; ++i)
+                    all[i][thread].add(sums[i]);
+            });
+        }
+        Sums totals;
+        for (std::size_t i = 0; i < Count; ++i)
+            totals[i] = all[i].total();
+        return totals;
+    }
+    /// Call `visit(row, sum)` for each row, and return the sum of this rank.
+    template <class Visit> parallel::CompensatedSum sum_of_rows(Visit&& visit) const {
+        return sums_of_rows<1>([&](const auto& row, auto& sums) { visit(row, sums[0]); })[0];
+    }
+    /// Copy the cells of a field to a field on the same blocks; values and ghosts may differ.
+    template <class From, class To>
+    void copy(const domain::Field<From>& from, domain::Field<To>& to) const {
+        for_rows(
+            [&](const auto& row) { copy_row(first_of(from, row), first_of(to, row), row.size); });
     }
 
     /// Call `visit(stage, row)` for each stage and each row of this rank's blocks, in one traversal
     /// in which a row is visited by all stages while it is in cache. Stage n is visited in the
-    /// cells of a block and `layers[n]` of its ghost layers; layers must not increase. A stage may
-    /// read rows beside its own as the stage before left them, and change its own row. Rows of a
-    /// stage are in ascending order; those of a pair, 2 n and 2 n + 1 along j and k, are in the
-    /// order of j, then k.
+    /// cells of a block and `layers[n]` of its ghost layers; layers must not increase. A stage but
+    /// the first may read rows beside its own as the stage before left them, and change its own
+    /// row; where those beside it are in the same stage already, that must make no difference.
+    /// Threads share rows as in `for_rows`.
     template <class Visit> void for_stages(std::span<const int> layers, Visit&& visit) const {
         for (std::size_t block = 0; block < shape_.blocks(); ++block)
             for_stages(block, layers, visit);
@@ -168,17 +219,27 @@ template <class T> class GridOperator {
                          parallel::Traffic& traffic);
     void set_inverse();
     /// Return the row of the cells of a box at j and k.
-    [[nodiscard]] ConstantRow<T> constant_row(std::size_t block, const domain::Box<3>& cells,
-                                              std::int64_t j, std::int64_t k) const;
-    [[nodiscard]] VariableRow<T> variable_row(std::size_t block, const domain::Box<3>& cells,
-                                              std::int64_t j, std::int64_t k) const;
+    [[nodiscard]] ConstantRow<T> constant_row(int thread, std::size_t block,
+                                              const domain::Box<3>& cells, std::int64_t j,
+                                              std::int64_t k) const;
+    [[nodiscard]] VariableRow<T> variable_row(int thread, std::size_t block,
+                                              const domain::Box<3>& cells, std::int64_t j,
+                                              std::int64_t k) const;
     template <class Visit>
-    void visit_row(std::size_t block, const domain::Box<3>& cells, std::int64_t j, std::int64_t k,
-                   Visit& visit) const {
+    void visit_row(int thread, std::size_t block, const domain::Box<3>& cells, std::int64_t j,
+                   std::int64_t k, Visit& visit) const {
         if (b_)
-            visit(variable_row(block, cells, j, k));
+            visit(variable_row(thread, block, cells, j, k));
         else
-            visit(constant_row(block, cells, j, k));
+            visit(constant_row(thread, block, cells, j, k));
+    }
+    /// Visit the rows of a box.
+    template <class Visit>
+    void visit_rows(int thread, std::size_t block, const domain::Box<3>& cells,
+                    Visit& visit) const {
+        for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+            for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
+                visit_row(thread, block, cells, j, k, visit);
     }
     template <class Visit>
     void for_stages(std::size_t block, std::span<const int> layers, Visit& visit) const;
@@ -219,13 +280,13 @@ template <class T> class GridOperator {
     std::vector<std::array<domain::View<const T>, 3>> b_of_block_; ///< along each axis
     std::shared_ptr<const Field> inverse_; ///< with b: reciprocals of the diagonal
     std::vector<const T*> inverse_of_block_;
-    /// Work arrays of a row.
-    struct RowBuffers {
+    /// Work arrays of a row, of one thread.
+    struct alignas(64) RowBuffers {
         std::vector<T> change;  ///< by a relaxation
         std::vector<T> inverse; ///< reciprocals of the diagonal for `centre_jk`
         T centre_jk = -1;
     };
-    mutable RowBuffers buffers_;
+    mutable std::vector<RowBuffers> buffers_; ///< one a thread
     domain::HaloExchange<T> halo_;
     parallel::SectionMonitor* sections_;
     double cells_ = 0;                                ///< of this rank
@@ -237,31 +298,16 @@ template <class T>
 template <class Visit>
 void GridOperator<T>::for_stages(std::size_t block, std::span<const int> layers,
                                  Visit& visit) const {
-    const auto stages = static_cast<std::int64_t>(layers.size());
     std::vector<domain::Box<3>> boxes;
     for (const int count : layers)
         boxes.push_back(grown(block, count));
-    const domain::Box<3>& all = boxes.front();
-    const std::int64_t rows = rows_of_tile(all, layers.size());
-    // Stage n is n planes behind and, in a tile, 2 n rows: cuts of tiles stay between pairs.
-    const std::int64_t first = all.lower[1] - (all.lower[1] & 1);
-    for (std::int64_t tile = first; tile < all.upper[1]; tile += rows) {
-        const bool last = tile + rows >= all.upper[1];
-        for (std::int64_t step = all.lower[2]; step < all.upper[2] + stages - 1; ++step)
-            for (std::int64_t stage = 0; stage < stages; ++stage) {
-                const domain::Box<3>& box = boxes[static_cast<std::size_t>(stage)];
-                const std::int64_t k = step - stage;
-                if (k < box.lower[2] || k >= box.upper[2])
-                    continue;
-                const std::int64_t begin =
-                    tile == first ? box.lower[1] : std::max(box.lower[1], tile - 2 * stage);
-                const std::int64_t end =
-                    last ? box.upper[1] : std::min(box.upper[1], tile + rows - 2 * stage);
-                const auto visit_stage = [&](const auto& row) { visit(stage, row); };
-                for (std::int64_t j = begin; j < end; ++j)
-                    visit_row(block, box, j, k, visit_stage);
-            }
-    }
+    const std::int64_t rows = rows_of_tile(boxes.front(), layers.size());
+    StagedPass pass(std::move(boxes), rows, threads());
+    pass.run([&](int thread, std::int64_t stage, const domain::Box<3>& cells, std::int64_t j,
+                 std::int64_t k) {
+        const auto visit_stage = [&](const auto& row) { visit(stage, row); };
+        visit_row(thread, block, cells, j, k, visit_stage);
+    });
 }
 
 template <class T>
@@ -271,7 +317,7 @@ void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __rest
     const Row row = of; // a copy stays in registers
     const T* __restrict chosen = chosen_in(row, colour);
     const T* __restrict inverse = inverse_of_row(row);
-    T* __restrict change = buffers_.change.data();
+    T* __restrict change = buffers_[static_cast<std::size_t>(row.thread)].change.data();
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n) {
         const T value = (row.neighbours(in + n, n) - right[n]) * inverse[n];
@@ -287,7 +333,7 @@ template <class Row, class R>
 void GridOperator<T>::residual_row(const Row& of, const T* __restrict x, const T* __restrict f,
                                    R* __restrict r, parallel::CompensatedSum& sum) const {
     const Row row = of;
-    T* __restrict value = buffers_.change.data();
+    T* __restrict value = buffers_[static_cast<std::size_t>(row.thread)].change.data();
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n) {
         value[n] = f[n] - row.neighbours(x + n, n) + row.centre(n) * x[n];

@@ -4,8 +4,11 @@
 
 namespace uzushio::linalg {
 
-GridTransfer::GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts)
-    : ghosts_(ghosts), buffer_(static_cast<std::size_t>(axes[0].cells() + 2 * ghosts + 2)) {
+GridTransfer::GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts,
+                           int threads)
+    : ghosts_(ghosts),
+      buffers_(static_cast<std::size_t>(threads),
+               std::vector<float>(static_cast<std::size_t>(axes[0].cells() + 2 * ghosts + 2))) {
     for (std::size_t a = 0; a < 3; ++a)
         weights_[a] = weights_of(axes[a], joined[a], ghosts);
 }
@@ -46,7 +49,7 @@ GridTransfer::Weights GridTransfer::weights_of(const Axis& axis, bool joined, in
 
 template <class Row> void GridTransfer::add_to_coarse(const Row& row, const View& coarse) const {
     const auto& [wi, wj, wk] = weights_;
-    const float* __restrict residual = buffer_.data();
+    const float* __restrict residual = buffer(row);
     float* __restrict out = &coarse(wi.coarse(row.begin), wj.coarse(row.j), wk.coarse(row.k));
     // The first row that a coarse row consists of sets it.
     const bool first = (!wj.joined || row.j % 2 == 0) && (!wk.joined || row.k % 2 == 0);
@@ -72,7 +75,7 @@ void GridTransfer::restrict_residual(const Row& of, const float* __restrict in,
                                      const float* __restrict right, const View& coarse) const {
     const Row row = of; // a copy stays in registers
     const auto& [wi, wj, wk] = weights_;
-    float* __restrict residual = buffer_.data();
+    float* __restrict residual = buffer(row);
     const float share = wj.share[index(row.j)] * wk.share[index(row.k)];
     const float* __restrict along = wi.share.data() + index(row.begin);
 #pragma omp simd
@@ -86,7 +89,7 @@ template <class Row>
 void GridTransfer::restrict_row(const Row& row, const float* __restrict right,
                                 const View& coarse) const {
     const auto& [wi, wj, wk] = weights_;
-    float* __restrict shares = buffer_.data();
+    float* __restrict shares = buffer(row);
     const float share = wj.share[index(row.j)] * wk.share[index(row.k)];
     const float* __restrict along = wi.share.data() + index(row.begin);
 #pragma omp simd
@@ -109,7 +112,7 @@ const float* GridTransfer::interpolate_across(const Row& row, const View& coarse
     const float own_k = wk.own[index(row.k)];
     const float next_j = wj.neighbour[index(row.j)];
     const float next_k = wk.neighbour[index(row.k)];
-    float* __restrict out = buffer_.data();
+    float* __restrict out = buffer(row);
 #pragma omp simd
     for (std::int64_t n = 0; n < size; ++n)
         out[n] = own_k * (own_j * c[n] + next_j * side[n]) +

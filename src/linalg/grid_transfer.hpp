@@ -14,8 +14,8 @@ class GridTransfer {
   public:
     using View = domain::View<float>;
 
-    /// `ghosts`: layers of the fields.
-    GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts);
+    /// `ghosts`: layers of the fields. `threads`: those that visit rows.
+    GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts, int threads);
 
     /// Add a row's part of the mean of f - A x, or of f, over the cells that are joined, by their
     /// volumes. The first row of those that are joined sets `coarse`.
@@ -60,6 +60,10 @@ class GridTransfer {
     [[nodiscard]] std::size_t index(std::int64_t cell) const {
         return static_cast<std::size_t>(cell + ghosts_);
     }
+    /// Return the work array of a row.
+    [[nodiscard]] float* buffer(const ConstantRow<float>& row) const {
+        return buffers_[static_cast<std::size_t>(row.thread)].data();
+    }
     template <class Row> void add_to_coarse(const Row& row, const View& coarse) const;
     /// Set the work array to the interpolation of a row of coarse cells along j and k.
     template <class Row> const float* interpolate_across(const Row& row, const View& coarse) const;
@@ -68,7 +72,7 @@ class GridTransfer {
 
     std::array<Weights, 3> weights_;
     int ghosts_;
-    mutable std::vector<float> buffer_; ///< of one row
+    mutable std::vector<std::vector<float>> buffers_; ///< of one row, one a thread
 };
 
 } // namespace uzushio::linalg

@@ -20,9 +20,12 @@ IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
 
 SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     check_arrays(a().comm(), f, x, a().decomposition());
-    for (std::size_t b = 0; b < f.size(); ++b) {
-        const auto pass = a().section("vector updates", 2 / static_cast<double>(f.size()));
-        copy_cells<double>(x[b], x_.view(b), x_.owned(b));
+    {
+        const auto pass = a().section("vector updates", 2);
+        a().for_rows([&](const auto& row) {
+            copy_row(&x[row.block](row.begin, row.j, row.k), GridOperator<double>::row_of(x_, row),
+                     row.size);
+        });
     }
     report_ = {.solver = name()};
     started_ = false;
@@ -40,19 +43,19 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     if (a().singular())
         a().remove_mean(x_);
     const auto pass = a().section("vector updates", 2);
-    for (std::size_t b = 0; b < x.size(); ++b)
-        copy_cells<double>(x_.view(b), x[b], x_.owned(b));
+    a().for_rows([&](const auto& row) {
+        copy_row(GridOperator<double>::row_of(x_, row), &x[row.block](row.begin, row.j, row.k),
+                 row.size);
+    });
     return report_;
 }
 
 double IterativeSolver::copied_norm(const Sources& f) {
     const auto pass = a().section("vector updates", 2);
-    parallel::CompensatedSum sum;
-    a().for_rows([&](const auto& row) {
-        const double* __restrict from = &f[row.block](row.begin, row.j, row.k);
-        double* __restrict to = GridOperator<double>::row_of(f_, row);
-        std::copy_n(from, row.size, to);
-        a().add_integral(sum, row, [&](int n) { return to[n] * to[n]; });
+    const auto sum = a().sum_of_rows([&](const auto& row, auto& part) {
+        double* to = GridOperator<double>::row_of(f_, row);
+        copy_row(&f[row.block](row.begin, row.j, row.k), to, row.size);
+        a().add_integral(part, row, [&](int n) { return to[n] * to[n]; });
     });
     return std::sqrt(parallel::sum_over_ranks(sum, a().comm()));
 }

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "linalg/rows.hpp"
-
 namespace uzushio::linalg {
 
 namespace {
@@ -33,11 +31,11 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
     void precondition(const Field& r, Field& z) {
         {
             const auto pass = a().section("vector updates", 1.5);
-            copy_cells(r, preconditioner_->input());
+            a().copy(r, preconditioner_->input());
         }
         preconditioner_->apply();
         const auto pass = a().section("vector updates", 1.5);
-        copy_cells(preconditioner_->output(), z);
+        a().copy(preconditioner_->output(), z);
     }
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
 
@@ -47,7 +45,8 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
     void for_each(double values, Change&& change, Args&... fields) {
         const auto pass = a().section("vector updates", values);
         a().for_rows([&](const auto& row) {
-            change(row.size, GridOperator<double>::row_of(fields, row)...);
+            const auto of_row = change; // a copy of its factors stays in registers
+            of_row(row.size, GridOperator<double>::row_of(fields, row)...);
         });
     }
     /// y += factor x
@@ -66,7 +65,11 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
         const auto pass = a().section("vector updates", 1);
         for (std::size_t b = 0; b < x.blocks(); ++b) {
             const auto view = x.view(b);
-            std::fill_n(view.data(), view.box().volume(), 0.0);
+            const Slabs slabs(view.box(), a().threads());
+            on_threads(a().threads(), slabs.count(), [&](int slab) {
+                const domain::Box<3> part = slabs.part(view.box(), slab);
+                std::fill_n(&view(part.lower), part.volume(), 0.0);
+            });
         }
     }
     /// y = x + factor y
@@ -99,7 +102,7 @@ class Cg final : public Krylov<3> {
             return;
         {
             const auto pass = a().section("vector updates", 1.5);
-            copy_cells(r, preconditioner().input());
+            a().copy(r, preconditioner().input());
         }
         preconditioner().apply_first();
         set_zero(p); // values that are not finite stay so times 0
@@ -121,20 +124,20 @@ class Cg final : public Krylov<3> {
     double move_along(double alpha, const Field& p, const Field& q, Field& x, Field& r) {
         const auto pass = a().section("vector updates", 6.5);
         auto& single = preconditioner().input();
-        parallel::CompensatedSum sum;
-        a().for_rows([&](const auto& row) {
+        const auto sum = a().sum_of_rows([&](const auto& row, auto& part) {
             const double* __restrict pp = GridOperator<double>::row_of(p, row);
             const double* __restrict qq = GridOperator<double>::row_of(q, row);
             double* __restrict xx = GridOperator<double>::row_of(x, row);
             double* __restrict rr = GridOperator<double>::row_of(r, row);
             float* __restrict in = GridOperator<double>::first_of(single, row);
+            const double factor = alpha; // in a register
 #pragma omp simd
             for (std::int64_t i = 0; i < row.size; ++i) {
-                xx[i] += alpha * pp[i];
-                rr[i] -= alpha * qq[i];
+                xx[i] += factor * pp[i];
+                rr[i] -= factor * qq[i];
                 in[i] = static_cast<float>(rr[i]);
             }
-            a().add_integral(sum, row, [&](int i) { return rr[i] * rr[i]; });
+            a().add_integral(part, row, [&](int i) { return rr[i] * rr[i]; });
         });
         return std::sqrt(parallel::sum_over_ranks(sum, comm()));
     }
@@ -142,13 +145,12 @@ class Cg final : public Krylov<3> {
     [[nodiscard]] std::array<double, 2> products(const Field& q, const Field& r) {
         const auto pass = a().section("reductions", 2.5);
         const auto& output = preconditioner().output();
-        std::array<parallel::CompensatedSum, 2> sums;
-        a().for_rows([&](const auto& row) {
+        const auto sums = a().sums_of_rows<2>([&](const auto& row, auto& parts) {
             const float* z = GridOperator<double>::first_of(output, row);
             const double* qq = GridOperator<double>::row_of(q, row);
             const double* rr = GridOperator<double>::row_of(r, row);
-            a().add_integral(sums[0], row, [&](int i) { return double{z[i]} * qq[i]; });
-            a().add_integral(sums[1], row, [&](int i) { return double{z[i]} * rr[i]; });
+            a().add_integral(parts[0], row, [&](int i) { return double{z[i]} * qq[i]; });
+            a().add_integral(parts[1], row, [&](int i) { return double{z[i]} * rr[i]; });
         });
         std::array<double, 2> values{};
         parallel::sum_over_ranks(sums.data(), values.data(), 2, comm());
@@ -160,20 +162,21 @@ class Cg final : public Krylov<3> {
         preconditioner().exchange_output();
         const auto& output = preconditioner().output();
         const auto pass = a().section("matrix-vector product", 3.5, true);
-        parallel::CompensatedSum sum;
+        ThreadSums sums(a().threads());
         constexpr std::array layers{1, 0};
         a().for_stages(layers, [&](std::int64_t stage, const auto& row) {
             double* __restrict pp = GridOperator<double>::row_of(p, row);
             if (stage == 1) {
-                a().apply_row(row, pp, GridOperator<double>::row_of(q, row), sum);
+                a().apply_row(row, pp, GridOperator<double>::row_of(q, row), sums[row.thread]);
                 return;
             }
             const float* __restrict z = GridOperator<double>::first_of(output, row);
+            const double factor = beta; // in a register
 #pragma omp simd
             for (std::int64_t i = 0; i < row.size; ++i)
-                pp[i] = double{z[i]} + beta * pp[i];
+                pp[i] = double{z[i]} + factor * pp[i];
         });
-        return parallel::sum_over_ranks(sum, comm());
+        return parallel::sum_over_ranks(sums.total(), comm());
     }
 };
 
@@ -257,8 +260,8 @@ class BiCgStab final : public Krylov<7> {
         Field &r = field(0), &r0 = field(1), &p = field(2), &v = field(3);
         Field &y = field(4), &t = field(5), &z = field(6);
         a().residual(x, f, r);
-        copy_cells(r, r0);
-        copy_cells(r, p);
+        a().copy(r, r0);
+        a().copy(r, p);
         double rho = a().dot(r0, r);
         if (done(std::sqrt(rho)))
             return;

@@ -1,12 +1,11 @@
 #include "linalg/mode_solver.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "linalg/linear_solver.hpp"
+#include "linalg/threads.hpp"
 #include "parallel/block.hpp"
 #include "parallel/section_names.hpp"
 
@@ -152,7 +151,7 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
           }(),
           comm_.size()),
       sections_(sections) {
-    for (int thread = 0; thread < std::max(1, omp_get_max_threads()); ++thread) {
+    for (int thread = 0; thread < thread_count(); ++thread) {
         first_.emplace_back(axes_[order_[0]]);
         second_.emplace_back(axes_[order_[1]]);
     }
@@ -216,11 +215,10 @@ template <class Call> void ModeSolver::for_columns(std::int64_t k, Call&& call) 
 template <class Call>
 void ModeSolver::on_threads(std::int64_t lower, std::int64_t upper, Call&& call) const {
     const auto threads = static_cast<int>(first_.size());
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    for (int thread = omp_get_thread_num(); thread < threads; thread += omp_get_num_threads()) {
+    linalg::on_threads(threads, threads, [&](int thread) {
         const auto part = parallel::block(static_cast<int>(upper - lower), threads, thread);
         call(static_cast<std::size_t>(thread), lower + part.begin, lower + part.end);
-    }
+    });
 }
 
 void ModeSolver::transform_first(std::size_t thread, const View<const double>& f,

@@ -212,7 +212,7 @@ class Multigrid final : public Preconditioner {
             const Coarsened joined = coarsened_axes(axes);
             if (std::none_of(joined.begin(), joined.end(), [](bool a) { return a; }))
                 return;
-            level.transfer.emplace(axes, joined, ghosts_);
+            level.transfer.emplace(axes, joined, ghosts_, level.a.threads());
             const auto below = coarse_blocks(equation.decomposition->blocks(), joined);
             auto coarse_axes = axes;
             for (std::size_t a = 0; a < 3; ++a)
@@ -337,7 +337,11 @@ class Multigrid final : public Preconditioner {
         for (const Stage& stage : stages) {
             level.a.exchange(level.x);
             const auto pass = section(level, {stage});
-            level.a.for_rows([&](const auto& row) { visit(stage, number, row); });
+            const auto visit_stage = [&](const auto& row) { visit(stage, number, row); };
+            if (stage.kind == Stage::Kind::relax)
+                level.a.for_rows_in_place(visit_stage);
+            else
+                level.a.for_rows(visit_stage);
         }
     }
     template <class Row> void visit(const Stage& stage, std::size_t number, const Row& row) {

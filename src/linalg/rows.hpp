@@ -7,25 +7,21 @@
 
 namespace uzushio::linalg {
 
+/// Copy values; their types may differ.
+template <class From, class To>
+void copy_row(const From* __restrict from, To* __restrict to, std::int64_t size) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < size; ++i)
+        to[i] = static_cast<To>(from[i]);
+}
+
 /// Copy the cells of a box, row by row; the types of the values may differ.
 template <class From, class To>
 void copy_cells(const domain::View<const From>& in, const domain::View<To>& out,
                 const domain::Box<3>& cells) {
     for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-            const From* __restrict source = &in(cells.lower[0], j, k);
-            To* __restrict target = &out(cells.lower[0], j, k);
-#pragma omp simd
-            for (std::int64_t i = 0; i < cells.extent(0); ++i)
-                target[i] = static_cast<To>(source[i]);
-        }
-}
-
-/// Copy the owned cells of a field to a field on the same blocks.
-template <class From, class To>
-void copy_cells(const domain::Field<From>& from, domain::Field<To>& to) {
-    for (std::size_t b = 0; b < from.blocks(); ++b)
-        copy_cells(from.view(b), to.view(b), from.owned(b));
+        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
+            copy_row(&in(cells.lower[0], j, k), &out(cells.lower[0], j, k), cells.extent(0));
 }
 
 /// Return the bytes of the arrays of a field, with ghosts.

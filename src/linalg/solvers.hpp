@@ -15,6 +15,8 @@ namespace uzushio::linalg {
 /// V-cycle; with
 /// `/diagonal` behind the name by the diagonal. `jacobi`, `sor`: relaxation, for comparison.
 /// `auto`: the fastest that applies, `fft` or `cg`.
+/// OpenMP threads of a rank, as many as when a solver is made, share the planes of all of them; no
+/// bit of a solution depends on their number.
 [[nodiscard]] const std::vector<std::string_view>& solver_names();
 
 /// Return a solver by its name (collective). `limits` are those of iterative solvers. `traffic` and

@@ -41,13 +41,13 @@ class Correction final : public IterativeSolver {
         const auto& correction = preconditioner_->output();
         auto& residual = preconditioner_->input();
         const auto pass = a().section("residual", 4, true);
-        parallel::CompensatedSum sum;
+        ThreadSums sums(a().threads());
         constexpr std::array layers{1, 0};
         a().for_stages(layers, [&](std::int64_t stage, const auto& row) {
             double* __restrict out = GridOperator<double>::row_of(x, row);
             if (stage == 1) {
                 a().residual_row(row, out, GridOperator<double>::row_of(f, row),
-                                 GridOperator<double>::first_of(residual, row), sum);
+                                 GridOperator<double>::first_of(residual, row), sums[row.thread]);
                 return;
             }
             const float* __restrict z = GridOperator<double>::first_of(correction, row);
@@ -55,7 +55,7 @@ class Correction final : public IterativeSolver {
             for (std::int64_t n = 0; n < row.size; ++n)
                 out[n] += static_cast<double>(z[n]);
         });
-        return std::sqrt(parallel::sum_over_ranks(sum, a().comm()));
+        return std::sqrt(parallel::sum_over_ranks(sums.total(), a().comm()));
     }
     std::unique_ptr<Preconditioner> preconditioner_;
     std::size_t bytes_of_x_;

@@ -10,7 +10,8 @@ namespace uzushio::linalg {
 template <class T> [[nodiscard]] T inverse_of(T centre) { return centre > 0 ? 1 / centre : T(0); }
 
 /// Stencil of a row of cells along i: (A x)(n) = neighbours(x + n, n) - centre(n) x[n], where n
-/// counts from the row's first cell. With coefficient 1.
+/// counts from the row's first cell. With coefficient 1. Functions are always inlined: the compiler
+/// does not where many loops call them, and then does not vectorise.
 template <class T> struct ConstantRow {
     std::size_t block = 0; ///< among this rank's blocks
     std::int64_t begin = 0, j = 0, k = 0;
@@ -19,14 +20,19 @@ template <class T> struct ConstantRow {
     std::ptrdiff_t stride_j = 0, stride_k = 0;
     const T *lower = nullptr, *upper = nullptr, *centre_i = nullptr;
     T lower_j = 0, upper_j = 0, lower_k = 0, upper_k = 0, centre_jk = 0;
+    int thread = 0; ///< that visits the row
 
-    [[nodiscard]] T neighbours(const T* x, std::int64_t n) const {
+    [[nodiscard, gnu::always_inline]] T neighbours(const T* x, std::int64_t n) const {
         return lower[n] * x[-1] + upper[n] * x[1] +
                (lower_j * x[-stride_j] + upper_j * x[stride_j]) +
                (lower_k * x[-stride_k] + upper_k * x[stride_k]);
     }
-    [[nodiscard]] T centre(std::int64_t n) const { return centre_i[n] + centre_jk; }
-    [[nodiscard]] T inverse(std::int64_t n) const { return inverse_of(centre(n)); }
+    [[nodiscard, gnu::always_inline]] T centre(std::int64_t n) const {
+        return centre_i[n] + centre_jk;
+    }
+    [[nodiscard, gnu::always_inline]] T inverse(std::int64_t n) const {
+        return inverse_of(centre(n));
+    }
 };
 
 /// The same with a coefficient on faces.
@@ -36,19 +42,21 @@ template <class T> struct VariableRow : ConstantRow<T> {
     const T *b_i = nullptr, *b_j = nullptr, *b_j_upper = nullptr, *b_k = nullptr,
             *b_k_upper = nullptr;
 
-    [[nodiscard]] T neighbours(const T* x, std::int64_t n) const {
+    [[nodiscard, gnu::always_inline]] T neighbours(const T* x, std::int64_t n) const {
         return this->lower[n] * b_i[n] * x[-1] + this->upper[n] * b_i[n + 1] * x[1] +
                (this->lower_j * b_j[n] * x[-this->stride_j] +
                 this->upper_j * b_j_upper[n] * x[this->stride_j]) +
                (this->lower_k * b_k[n] * x[-this->stride_k] +
                 this->upper_k * b_k_upper[n] * x[this->stride_k]);
     }
-    [[nodiscard]] T centre(std::int64_t n) const {
+    [[nodiscard, gnu::always_inline]] T centre(std::int64_t n) const {
         return lower_all[n] * b_i[n] + upper_all[n] * b_i[n + 1] +
                (lower_all_j * b_j[n] + upper_all_j * b_j_upper[n]) +
                (lower_all_k * b_k[n] + upper_all_k * b_k_upper[n]) + s;
     }
-    [[nodiscard]] T inverse(std::int64_t n) const { return inverse_of(centre(n)); }
+    [[nodiscard, gnu::always_inline]] T inverse(std::int64_t n) const {
+        return inverse_of(centre(n));
+    }
 };
 
 } // namespace uzushio::linalg

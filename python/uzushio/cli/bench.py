@@ -68,7 +68,7 @@ def poisson(
             "--threads",
             min=1,
             help="OpenMP threads of a rank (default: OMP_NUM_THREADS). They share the planes of "
-            "fft and cg/fft; other solvers use one thread.",
+            "each solver, with the same bits.",
         ),
     ] = None,
     repeats: Annotated[
