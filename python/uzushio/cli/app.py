@@ -18,7 +18,7 @@ from uzushio.cli.start import fail
 from uzushio.cli.streams import inspect, plan, relay
 from uzushio.cli.tuning import tune, tuning_worker
 from uzushio.error_text import memory_sentence, system_sentence
-from uzushio.errors import MemoryShortageError, OutputError
+from uzushio.errors import MemoryShortageError, OutputError, UzushioError
 from uzushio.terminal import discard
 
 app = typer.Typer(
@@ -88,6 +88,8 @@ def main() -> None:
             app(prog_name="uzushio")
         finally:
             sys.stdout.flush()
+    except UzushioError as error:
+        fail(error)
     except MemoryError as error:
         fail(MemoryShortageError(memory_sentence(error)))
     except OSError as error:

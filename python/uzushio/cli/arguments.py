@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from uzushio.config.paths import expanded
+from uzushio.config.quantities import parse_size
+from uzushio.errors import UzushioError
 from uzushio.parallel.affinity import Policy
 
 
@@ -22,6 +24,16 @@ def path_argument(text: str) -> Path:
 def path_option(*names: str, metavar: str, help: str) -> Any:
     """Return an option whose value is a path."""
     return typer.Option(*names, parser=path_argument, metavar=metavar, help=help)
+
+
+def size_argument(option: str, text: str) -> int:
+    """Return the bytes of the value of an option, a size with a unit; raises `UzushioError`."""
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise UzushioError(f"{option} {text}: {error}.") from None
+    assert isinstance(size, float)
+    return int(size)
 
 
 CaseFile = Annotated[

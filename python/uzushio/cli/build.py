@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from uzushio.cli.compiler_flags import Installation
-from uzushio.cli.start import fail
 from uzushio.errors import UzushioError
 
 
@@ -26,10 +25,7 @@ def config(
 
     mpicc $(uzushio config --cflags) solver.c $(uzushio config --libs)
     """
-    try:
-        here = Installation.of_package()
-    except UzushioError as error:
-        fail(error)
+    here = Installation.of_package()
     words = [
         *(here.cflags if cflags else []),
         *(here.cxxflags if cxxflags else []),
@@ -38,10 +34,8 @@ def config(
         *([str(here.prefix)] if prefix else []),
     ]
     if not words:
-        fail(
-            UzushioError(
-                "config prints nothing by default; give --cflags, --cxxflags, --fortran-source, "
-                "--libs or --prefix."
-            )
+        raise UzushioError(
+            "config prints nothing by default; give --cflags, --cxxflags, --fortran-source, "
+            "--libs or --prefix."
         )
     print(*words)

@@ -9,15 +9,8 @@ from typing import Annotated
 import typer
 
 from uzushio.case.model import read_document
-from uzushio.cli.arguments import (
-    Affinity,
-    CaseFile,
-    CaseName,
-    Overrides,
-)
-from uzushio.cli.start import fail
-from uzushio.error_text import system_sentence
-from uzushio.errors import OutputError, UzushioError
+from uzushio.cli.arguments import Affinity, CaseFile, CaseName, Overrides
+from uzushio.errors import OutputError
 from uzushio.parallel.affinity import Policy
 
 
@@ -28,17 +21,12 @@ def check(
     affinity: Affinity = Policy.NONE,
 ) -> None:
     """Validate a case and print its memory, time and disk space, without running it."""
-    try:
-        if "model" in read_document(case, overrides).values:
-            from uzushio.assimilation.check import check as check_assimilation
+    if "model" in read_document(case, overrides).values:
+        from uzushio.assimilation.check import check as check_case
+    else:
+        from uzushio.job.check import check_run as check_case
 
-            check_assimilation(case, overrides, ranks, affinity)
-            return
-        from uzushio.job.check import check_run
-
-        check_run(case, overrides, ranks, affinity)
-    except UzushioError as error:
-        fail(error)
+    check_case(case, overrides, ranks, affinity)
 
 
 def init(
@@ -53,19 +41,15 @@ def init(
     """
     from uzushio.case.template import template
 
+    text = template(name)
+    if str(file) == "-":
+        print(text, end="")
+        return
     try:
-        text = template(name)
-        if str(file) == "-":
-            print(text, end="")
-            return
         with file.open("x", encoding="utf-8") as new:
             new.write(text)
     except FileExistsError:
-        fail(OutputError(f"{file} exists; name another file, or remove it."))
-    except OSError as error:
-        fail(OutputError(system_sentence(error)))
-    except UzushioError as error:
-        fail(error)
+        raise OutputError(f"{file} exists; name another file, or remove it.") from None
     print(f"Wrote {file}. Next: uzushio check {file}")
 
 
@@ -77,7 +61,4 @@ def schema(name: CaseName) -> None:
     """
     from uzushio.case.schema import json_schema
 
-    try:
-        print(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
-    except UzushioError as error:
-        fail(error)
+    print(json.dumps(json_schema(name), indent=2, ensure_ascii=False))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
@@ -16,30 +15,6 @@ from uzushio.staging.datamodel import Field, Mesh
 from uzushio.staging.reader import attach
 from uzushio.staging.step import Step
 from uzushio.terminal import print_table
-
-
-@dataclass(frozen=True)
-class Extremes:
-    """Minimum and maximum of a field's values, over all components; NaN if any is NaN."""
-
-    low: float
-    high: float
-
-    @property
-    def text(self) -> str:
-        """Both values with six digits."""
-        return f"{self.low:.6g} … {self.high:.6g}"
-
-
-def extremes(step: Step, name: str) -> Extremes | None:
-    """Return the extremes of a field, read block by block; None if no block has values."""
-    lows, highs = [], []
-    for block in step.blocks:
-        if name in block.ghosts and block.box(name).size:
-            values = block.values(name)
-            lows.append(values.min())
-            highs.append(values.max())
-    return Extremes(float(np.min(lows)), float(np.max(highs))) if lows else None
 
 
 def inspect(
@@ -144,5 +119,11 @@ def _reach(mesh: Mesh) -> str:
 
 
 def _range(step: Step, name: str) -> str:
-    found = extremes(step, name)
-    return "no values" if found is None else found.text
+    """Return minimum and maximum of a field, read block by block; NaN if any value is NaN."""
+    lows, highs = [], []
+    for block in step.blocks:
+        if name in block.ghosts and block.box(name).size:
+            values = block.values(name)
+            lows.append(values.min())
+            highs.append(values.max())
+    return f"{np.min(lows):.6g} … {np.max(highs):.6g}" if lows else "no values"

@@ -8,8 +8,16 @@ from typing import Annotated
 
 import typer
 
-from uzushio.cli.arguments import Debug, NoVerify, Ranks, Secret, path_argument, path_option
-from uzushio.cli.start import fail, run_on_ranks, start_job
+from uzushio.cli.arguments import (
+    Debug,
+    NoVerify,
+    Ranks,
+    Secret,
+    path_argument,
+    path_option,
+    size_argument,
+)
+from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.errors import UzushioError
 from uzushio.parallel.signals import exit_on_signal
 
@@ -155,11 +163,9 @@ def view(
         viewing.list_sources()
         return
     if source is None:
-        fail(
-            UzushioError(
-                "name what to look at: a contact file, the folder of a run, or host:port; "
-                "'uzushio view --list' shows what there is."
-            )
+        raise UzushioError(
+            "name what to look at: a contact file, the folder of a run, or host:port; "
+            "'uzushio view --list' shows what there is."
         )
     exit_on_signal("Stopped before the first picture.")
     start_job(ranks, stopped=0)
@@ -208,15 +214,7 @@ def report(
 
     The page needs no network, and no other file but those that are larger than --embed.
     """
-    from uzushio.config.quantities import parse_size
     from uzushio.report import write_report
 
-    try:
-        try:
-            limit = parse_size(embed)
-        except ValueError as error:
-            raise UzushioError(f"--embed {embed}: {error}.") from None
-        assert isinstance(limit, float)
-        print(write_report(folders, out, title, int(limit), 4 * int(limit)))
-    except UzushioError as error:
-        fail(error)
+    limit = size_argument("--embed", embed)
+    print(write_report(folders, out, title, limit, 4 * limit))

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio.config.quantities import parse_size, show_size
+from uzushio.config.quantities import show_size
 from uzushio.error_text import memory_sentence, system_sentence
-from uzushio.errors import MemoryShortageError, OutputError, StagingError
+from uzushio.errors import MemoryShortageError, OutputError
 from uzushio.job.job import Job
 from uzushio.parallel import memory
 from uzushio.staging.relay import Relay, RelayOptions, RelayProgress, RelayStatus
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 _ADVICE = (
     "Give the relay less with --memory, use more nodes or fewer ranks a node, or raise the limit."
 )
-
-
-def size_of(text: str) -> int:
-    """Return the bytes of a size with a unit; raises `StagingError` if it is not one."""
-    try:
-        size = parse_size(text)
-    except ValueError as error:
-        raise StagingError(f"--memory {text}: {error}.") from None
-    assert isinstance(size, float)
-    return int(size)
 
 
 def relay(

@@ -26,13 +26,10 @@ def start_job(
         stopped: exit status after a stop signal; None: 128 plus the signal.
         affinity: as `--affinity`; the launcher binds no ranks that bind themselves.
     """
-    try:
-        if launch.wants_job(ranks) and ranks is not None:
-            status = launch.run_job(ranks, sys.argv[1:], affinity is not Policy.NONE)
-            by_signal = stopped is not None and status - 128 in stop_signals()
-            raise SystemExit(stopped if by_signal else status)
-    except UzushioError as error:
-        fail(error)
+    if launch.wants_job(ranks) and ranks is not None:
+        status = launch.run_job(ranks, sys.argv[1:], affinity is not Policy.NONE)
+        by_signal = stopped is not None and status - 128 in stop_signals()
+        raise SystemExit(stopped if by_signal else status)
 
 
 def run_on_ranks(

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from uzushio.cli.arguments import NoVerify, Secret, path_argument, path_option
+from uzushio.cli.arguments import NoVerify, Secret, path_argument, path_option, size_argument
 from uzushio.cli.plan_report import print_report, to_json
-from uzushio.cli.start import fail, run_on_ranks, start_job
-from uzushio.errors import UzushioError
+from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.parallel import launch
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
@@ -25,11 +24,8 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
 ) -> None:
     """Predict whether staged steps reach their readers in time, and name the bottleneck."""
-    try:
-        planned = load_plan(file)
-        assessment = assess(planned)
-    except UzushioError as error:
-        fail(error)
+    planned = load_plan(file)
+    assessment = assess(planned)
     if as_json:
         print(to_json(assessment))
     else:
@@ -57,10 +53,7 @@ def inspect(
     """Print the meshes, fields and blocks of a running or stored stream, and their ranges."""
     from uzushio.cli.inspect import inspect as look
 
-    try:
-        look(contact, Console(highlight=False), steps, limit, secret, False if no_verify else None)
-    except UzushioError as error:
-        fail(error)
+    look(contact, Console(highlight=False), steps, limit, secret, False if no_verify else None)
 
 
 def relay(
@@ -141,15 +134,12 @@ def relay(
     from uzushio.staging.relay import RelayOptions
 
     start_job(ranks, stopped=0)
-    try:
-        size = relaying.size_of(memory)
-        options = RelayOptions(
-            source, target, secret, from_tls, listen, port, advertise, tls, size, once, wait
-        )
-        if launch.ranks_around() is None:
-            raise SystemExit(relaying.relay(options, None, verbose, summary))
-    except UzushioError as error:
-        fail(error)
+    size = size_argument("--memory", memory)
+    options = RelayOptions(
+        source, target, secret, from_tls, listen, port, advertise, tls, size, once, wait
+    )
+    if launch.ranks_around() is None:
+        raise SystemExit(relaying.relay(options, None, verbose, summary))
     raise SystemExit(
         run_on_ranks(lambda comm: relaying.relay(options, comm, verbose, summary), ranks)
     )

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from uzushio.cli.arguments import CaseFile, Overrides, Quiet, path_option
-from uzushio.cli.start import fail
-from uzushio.errors import UzushioError
 from uzushio.parallel.signals import restore_default_signals
 
 
@@ -77,8 +75,6 @@ def tune(
     )
     try:
         raise SystemExit(command.tune(options))
-    except UzushioError as error:
-        fail(error)
     except KeyboardInterrupt:
         print("\nStopped; the same command continues the tuning.")
         raise SystemExit(130) from None

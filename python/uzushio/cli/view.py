@@ -5,13 +5,12 @@ from __future__ import annotations
 import getpass
 import os
 import platform
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio.config.quantities import parse_size
-from uzushio.errors import UzushioError, ViewerError
+from uzushio.cli.arguments import size_argument
+from uzushio.errors import UzushioError
 from uzushio.job.job import Job
 from uzushio.parallel.sync import collective
 from uzushio.viewer.sources import contact_of, find, searched_folders
@@ -93,7 +92,7 @@ def view(options: ViewOptions, comm: MPI.Comm) -> int:
     from uzushio.viewer.scene import Scene
     from uzushio.viewer.steps import Contact, open_steps
 
-    rewind = _bytes(options.rewind)
+    rewind = size_argument("--rewind", options.rewind)
     job, exchange = Job(comm), Exchange()
     source, gateway, first = "", None, None
     with collective(comm):
@@ -154,15 +153,6 @@ def _say_address(job: Job, gateway: Gateway, options: ViewOptions, source: str) 
     job.say("A further address, for example after the page was closed: uzushio view --list")
 
 
-def _bytes(text: str) -> int:
-    try:
-        size = parse_size(text)
-    except ValueError as error:
-        raise ViewerError(f"--rewind {text}: {error}.") from None
-    assert isinstance(size, float)
-    return int(size)
-
-
 def list_sources() -> None:
     """Print the streams that can be attached to here, and the open live views of this user."""
     from uzushio.viewer.token_file import TokenFile, remove_dead
@@ -199,4 +189,4 @@ def list_sources() -> None:
             "`publish`."
         )
     searched = ", ".join(str(folder) for folder in folders)
-    print(f"Searched, four levels deep: {searched}.", file=sys.stdout)
+    print(f"Searched, four levels deep: {searched}.")

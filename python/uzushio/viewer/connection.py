@@ -58,8 +58,9 @@ class Connection:
             timeout=5.0,
             autoping=False,
             heartbeat=HEARTBEAT,
-            # A page that is still sending when its socket is closed may not receive the reason: messages that are
-            # only somewhat too large are received whole, and the connection closed after them.
+            # A page that is still sending when its socket is closed may not receive the reason:
+            # messages that are only somewhat too large are received whole, and the connection
+            # closed after them.
             max_msg_size=4 * messages.MAX_MESSAGE,
             compress=False,
         )
