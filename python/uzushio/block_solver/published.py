@@ -53,9 +53,8 @@ def _vertices(core: Any, cells: Sequence[int]) -> Triple:
 
 
 def _box(lower: Sequence[int], upper: Sequence[int]) -> Box:
-    x, y, z = lower
-    nx, ny, nz = (b - a for a, b in zip(lower, upper, strict=True))
-    return Box((z, y, x), (nz, ny, nx))
+    """Convert a box of the core, whose axes are x, y, z."""
+    return Box.between(reversed(lower), reversed(upper))
 
 
 def lines(

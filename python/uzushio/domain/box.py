@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +17,12 @@ class Box:
 
     start: Index
     count: Index
+
+    @classmethod
+    def between(cls, start: Iterable[int], stop: Iterable[int]) -> Box:
+        """Return the box from `start` up to and without `stop`."""
+        first = tuple(map(int, start))
+        return cls(first, tuple(int(end) - s for s, end in zip(first, stop, strict=True)))
 
     @property
     def stop(self) -> Index:
@@ -52,9 +59,7 @@ def intersection(one: Box, other: Box) -> Box:
 
 def union(one: Box, other: Box) -> Box:
     """Return the smallest box that contains both."""
-    start = tuple(map(min, one.start, other.start))
-    stops = map(max, one.stop, other.stop)
-    return Box(start, tuple(stop - s for s, stop in zip(start, stops, strict=True)))
+    return Box.between(map(min, one.start, other.start), map(max, one.stop, other.stop))
 
 
 def contains(outer: Box, inner: Box) -> bool:

@@ -53,10 +53,7 @@ class Interpolation:
     @property
     def region(self) -> Box:
         """Bounding box of the points."""
-        low, high = self.points.min(axis=(0, 1)), self.points.max(axis=(0, 1)) + 1
-        z, y, x = map(int, low)
-        nz, ny, nx = map(int, high - low)
-        return Box((z, y, x), (nz, ny, nx))
+        return Box.between(self.points.min(axis=(0, 1)), self.points.max(axis=(0, 1)) + 1)
 
     def __call__(self, comm: MPI.Comm, parts: Sequence[Part], fields: Sequence[str]) -> np.ndarray:
         """Return the interpolated values, (fields, positions), on rank 0 (collective)."""

@@ -76,6 +76,33 @@ class Component(Node):
         return _inside(values[self.of[0]], box)[..., self._number]
 
 
+def named_values(
+    expression: FieldExpression,
+    fields: Mapping[str, np.ndarray],
+    grid: Grid,
+    box: Box,
+    numbers: Mapping[str, float],
+) -> dict[str, np.ndarray | float]:
+    """Return the values of an expression's names on a box: fields, coordinates and numbers.
+
+    Raises:
+        PipelineError: the step has no such number.
+    """
+    known: dict[str, np.ndarray | float] = {}
+    for name in expression.names:
+        if name in fields:
+            known[name] = fields[name]
+        elif name in ("x", "y", "z"):
+            known[name] = np.ix_(*grid.lines(box))["zyx".index(name)]
+        elif name in numbers:
+            known[name] = numbers[name]
+        else:
+            raise PipelineError(
+                f"'{expression.text}' needs the number '{name}', which this step has not."
+            )
+    return known
+
+
 class Expression(Node):
     """Expression, point by point."""
 
@@ -101,22 +128,8 @@ class Expression(Node):
 
     def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Evaluate the expression in one pass."""
-        numbers = self._numbers()
-        known: dict[str, np.ndarray | float] = {}
-        for name in self._expression.names:
-            if name in self._fields:
-                known[name] = _inside(values[self._fields[name]], box)
-            elif name in ("x", "y", "z"):
-                axis = "zyx".index(name)
-                shape = [1, 1, 1]
-                shape[axis] = -1
-                known[name] = self.grid.lines(box)[axis].reshape(shape)
-            elif name in numbers:
-                known[name] = numbers[name]
-            else:
-                raise PipelineError(
-                    f"'{self._expression.text}' needs the number '{name}', which this step has not."
-                )
+        fields = {name: _inside(values[field], box) for name, field in self._fields.items()}
+        known = named_values(self._expression, fields, self.grid, box, self._numbers())
         out = allocate(box.count, self.quantity.dtype)
         if not any(np.ndim(value) for value in known.values()):
             out[...] = self._expression(known)
@@ -162,9 +175,7 @@ class Derivatives(Node):
         # A stencil along one axis reads at the points of the box along the other axes.
         lower = [min(low, start) for (low, _), start in zip(ranges, box.start, strict=True)]
         upper = [max(low + n, stop) for (low, n), stop in zip(ranges, box.stop, strict=True)]
-        z, y, x = lower
-        nz, ny, nx = (stop - start for start, stop in zip(lower, upper, strict=True))
-        return dict.fromkeys(self.of, Box((z, y, x), (nz, ny, nx)))
+        return dict.fromkeys(self.of, Box.between(lower, upper))
 
     def _arguments(
         self, box: Box, values: Mapping[str, BoxValues]
@@ -265,11 +276,11 @@ class Resampled(Node):
 
     def takes(self, box: Box) -> dict[str, Box]:
         """Return the box of the points that the interpolation reads."""
-        (z, nz), (y, ny), (x, nx) = (
+        ranges = (
             (start, count) if stencil is None else stencil.reach(start, count)
             for stencil, start, count in zip(self._stencils, *box.pair, strict=True)
         )
-        return {self.of[0]: Box((z, y, x), (nz, ny, nx))}
+        return {self.of[0]: Box(*zip(*ranges, strict=True))}
 
     def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Interpolate along one axis after the other."""

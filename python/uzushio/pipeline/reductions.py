@@ -16,6 +16,7 @@ from uzushio.parallel.sync import collective
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
+from uzushio.pipeline.nodes import named_values
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
@@ -167,21 +168,7 @@ def _values(
 ) -> np.ndarray:
     """Return the values on a box of a part of an expression, whose fields are `fields` by name."""
     inside = box.slices(part.stored.start)
+    values = {name: part.fields[field][inside] for name, field in fields.items()}
     if expression.names == (expression.text,):
-        return part.fields[fields[expression.text]][inside]
-    known: dict[str, np.ndarray | float] = {}
-    for name in expression.names:
-        if name in fields:
-            known[name] = part.fields[fields[name]][inside]
-        elif name in numbers:
-            known[name] = numbers[name]
-        elif name in ("x", "y", "z"):
-            axis = "zyx".index(name)
-            shape = [1, 1, 1]
-            shape[axis] = -1
-            known[name] = part.grid.lines(box)[axis].reshape(shape)
-        else:
-            raise PipelineError(
-                f"'{expression.text}' needs the number '{name}', which this step has not."
-            )
-    return expression(known)
+        return values[expression.text]
+    return expression(named_values(expression, values, part.grid, box, numbers))

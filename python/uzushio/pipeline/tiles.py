@@ -40,7 +40,7 @@ def with_ghosts(box: Box, need: Need, grid: Grid) -> Box:
         first, last = start, min(stop - 1 + need.cells, whole_stop - 1)
         low.append(max(first - need.ghosts, whole_start))
         high.append(min(last + need.ghosts + 1, whole_stop))
-    return _between(low, high)
+    return Box.between(low, high)
 
 
 def stored_box(need: Need, grid: Grid, points: Box) -> tuple[Box, Box, Box]:
@@ -103,12 +103,11 @@ def rank_share(grid: Grid, rank: int, ranks: int) -> Box:
     place = np.unravel_index(rank, parts) if rank < int(np.prod(parts)) else None
     if place is None:
         return Box(grid.points.start, (0, 0, 0))
-    start, count = [], []
-    for at, n, first, total in zip(place, parts, *grid.points.pair, strict=True):
-        begin, end = total * int(at) // n, total * (int(at) + 1) // n
-        start.append(first + begin)
-        count.append(end - begin)
-    return Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
+    ends = [
+        (first + total * int(at) // n, first + total * (int(at) + 1) // n)
+        for at, n, first, total in zip(place, parts, *grid.points.pair, strict=True)
+    ]
+    return Box.between(*zip(*ends, strict=True))
 
 
 def best_cut(counts: Index, ranks: int) -> Triple:
@@ -152,26 +151,20 @@ def cut_tiles(
     """
     low, high = list(points.start), list(points.stop)
     while all(a < b for a, b in zip(low, high, strict=True)):
-        below, above = missing_layers(_between(low, high))
+        below, above = missing_layers(Box.between(low, high))
         if not any(below) and not any(above):
             break
         low = [a + n for a, n in zip(low, below, strict=True)]
         high = [b - n for b, n in zip(high, above, strict=True)]
     if any(a >= b for a, b in zip(low, high, strict=True)):
         return [Tile(points, block)]
-    tiles = [Tile(_between(low, high), block)]
+    tiles = [Tile(Box.between(low, high), block)]
     start, stop = list(points.start), list(points.stop)
     for axis in range(3):
         for begin, end in ((start[axis], low[axis]), (high[axis], stop[axis])):
             if begin < end:
                 one, other = start.copy(), stop.copy()
                 one[axis], other[axis] = begin, end
-                tiles.append(Tile(_between(one, other), block))
+                tiles.append(Tile(Box.between(one, other), block))
         start[axis], stop[axis] = low[axis], high[axis]
     return tiles
-
-
-def _between(low: Sequence[int], high: Sequence[int]) -> Box:
-    z, y, x = low
-    nz, ny, nx = (b - a for a, b in zip(low, high, strict=True))
-    return Box((z, y, x), (nz, ny, nx))

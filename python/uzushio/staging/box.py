@@ -80,10 +80,7 @@ def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...
                 start[axis] = _index(part)
                 stop[axis] = start[axis] + 1
                 dropped += (axis,)
-        box = Box(
-            (start[0], start[1], start[2]),
-            (stop[0] - start[0], stop[1] - start[1], stop[2] - start[2]),
-        )
+        box = Box.between(start, stop)
     if min(box.count) < 1:
         raise StagingError(f"The box {box} is empty; the field has the indices {whole}.")
     return box, dropped

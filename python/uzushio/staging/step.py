@@ -77,9 +77,10 @@ class Block:
         if not ghosts:
             return owned
         lower, upper = self.ghosts[name]
-        z, y, x = (s - low for s, low in zip(owned.start, lower, strict=True))
-        nz, ny, nx = (n + a + b for n, a, b in zip(owned.count, lower, upper, strict=True))
-        return Box((z, y, x), (nz, ny, nx))
+        return Box.between(
+            (s - low for s, low in zip(owned.start, lower, strict=True)),
+            (s + high for s, high in zip(owned.stop, upper, strict=True)),
+        )
 
     def values(self, name: str, ghosts: bool = False, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the field's values on this block, (z, y, x), and components if several.
@@ -302,8 +303,8 @@ class Step:
 
 def _box(pair: tuple[Sequence[int], Sequence[int]]) -> Box:
     """Convert a box of the core, without checks."""
-    (z, y, x), (nz, ny, nx) = pair
-    return Box((z, y, x), (nz, ny, nx))
+    start, count = pair
+    return Box(tuple(start), tuple(count))
 
 
 def _array(
