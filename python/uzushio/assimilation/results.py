@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,8 @@ from uzushio.assimilation.summary import ending, summarise
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
 from uzushio.job.results import Results, ResultWriter
-from uzushio.parallel.sync import collective
 from uzushio.store.schema import Variable
-from uzushio.store.series import ZarrSeries
+from uzushio.store.series import write_whole
 
 #: Maximum number of points of a picture along each axis.
 _PICTURE = 1024
@@ -119,15 +117,8 @@ class AssimilationResults(ResultWriter):
 def _write_estimate(
     path: Path, problem: Problem, estimate: Guess, found: Sequence[Deviation]
 ) -> None:
-    """Write the estimated initial state, and the parameters as attributes (collective).
-
-    An existing store is replaced after the new one is complete.
-    """
-    model, first = problem.model, problem.model.comm.rank == 0
-    fresh = path.with_name(f".{path.name}.new")
-    with collective(model.comm):
-        if first:
-            shutil.rmtree(fresh, ignore_errors=True)
+    """Write the estimated initial state, and the parameters as attributes (collective)."""
+    model = problem.model
     name, unit = model.state.name, model.state.unit
     attributes: dict[str, object] = {}
     for index, quantity in enumerate(model.parameters):
@@ -144,11 +135,7 @@ def _write_estimate(
         variables[key] = Variable(key, np.dtype(np.float64), attributes=notes)
         values[key] = [state[np.newaxis]]
     frame = observation_store.schema_of(model, variables, attributes, once=True)
-    ZarrSeries(fresh, frame).append(0, 0.0, observation_store.distribution_of(model), values)
-    with collective(model.comm):
-        if first:
-            shutil.rmtree(path, ignore_errors=True)
-            fresh.rename(path)
+    write_whole(model.comm, path, frame, observation_store.distribution_of(model), values)
 
 
 def _panels(work: Assimilation) -> Panels | None:

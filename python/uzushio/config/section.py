@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
+
+#: Marks the type of a list for which the file may give a single text.
+ONE_OR_MANY = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
 
 
 def unit(name: str) -> dict[str, Any]:

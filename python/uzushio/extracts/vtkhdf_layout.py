@@ -86,7 +86,7 @@ def large_arrays(
     }
 
 
-def _connectivity(count: tuple[int, int, int]) -> np.ndarray:
+def _connectivity(count: tuple[int, ...]) -> np.ndarray:
     """Return the points of each cell, in VTK's order."""
     points = np.arange(int(np.prod(count)), dtype=np.int64).reshape(count)
     cells = points[tuple(slice(0, max(n - 1, 1)) for n in count)].ravel()[:, np.newaxis]

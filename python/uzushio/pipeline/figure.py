@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from uzushio.config.section import Section
+from uzushio.config.section import ONE_OR_MANY, Section
 from uzushio.errors import PipelineError
 from uzushio.files import atomic_file
 
@@ -78,14 +78,9 @@ class FigureSettings(Section):
         (6.4, 4.2), description="width and height in inches"
     )
     compare: list[Comparison] = Field([], description="reference curves")
-    format: list[Format] = Field(
+    format: Annotated[list[Format], ONE_OR_MANY] = Field(
         ["png"], min_length=1, description="of the file: png, pdf or svg; or a list of these"
     )
-
-    @field_validator("format", mode="before")
-    @classmethod
-    def _one_or_many(cls, given: object) -> object:
-        return [given] if isinstance(given, str) else given
 
     @property
     def suffixes(self) -> list[str]:

@@ -168,7 +168,11 @@ class Graph:
         return result
 
     def inputs(self, needs: Iterable[Need]) -> set[str]:
-        """Return the names of the fields of needs, and of all fields that these depend on."""
+        """Return the names of the fields of needs, and of all fields that these depend on.
+
+        Raises:
+            PipelineError: a field is unknown, or cannot be interpolated to the grid of its need.
+        """
         names = set[str]()
         for need in needs:
             grid = self.stream.grid_of(need.fields[0])

@@ -120,10 +120,7 @@ class Pipeline:
         for scheduled in self._scheduled:
             try:
                 scheduled.needs = scheduled.action.prepare(graph.stream)
-                for need in scheduled.needs:
-                    grid = graph.stream.grid_of(need.fields[0])
-                    for name in need.fields:
-                        graph.on_grid(name, grid)
+                graph.inputs(scheduled.needs)  # an error if one cannot be computed
                 text = scheduled.trigger.settings.when
                 scheduled.condition = None if text is None else ReductionExpression(text, graph)
                 scheduled.ready = True

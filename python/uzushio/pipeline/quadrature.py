@@ -108,14 +108,11 @@ class Reducer:
         """Return the means of (values - less)**power."""
         local = np.zeros((len(fields), *self.shape))
         normal = [line / line.sum() for line in self._weights]
-        for part in parts:
-            if (place := self._selection.of(part)) is None:
-                continue
-            box, where = place
-            own = [line[s] for line, s in zip(normal, box.slices(), strict=True)]
-            here = ... if self._along is None else box.slices()[self._along]
+        for part in self._selection.owned(parts):
+            own = [line[s] for line, s in zip(normal, part.box.slices(), strict=True)]
+            here = ... if self._along is None else part.box.slices()[self._along]
             for number, field in enumerate(fields):
-                values = part.owned(field)[where]
+                values = part.values(field)
                 mean = less.get(field)
                 if mean is not None and self._along is not None:
                     mean = mean[here]
@@ -131,12 +128,9 @@ class Reducer:
         nothing = np.inf if least else -np.inf
         local, lost = np.full(self.shape, nothing), np.zeros(self.shape, np.int32)
         over = tuple(axis for axis in range(3) if axis != self._along)
-        for part in parts:
-            if (place := self._selection.of(part)) is None:
-                continue
-            box, where = place
-            here = ... if self._along is None else box.slices()[self._along]
-            values = part.owned(field)[where]
+        for part in self._selection.owned(parts):
+            here = ... if self._along is None else part.box.slices()[self._along]
+            values = part.values(field)
             one = values.min(axis=over) if least else values.max(axis=over)
             lost[here] |= np.isnan(one)  # MPI does not define the order of NaN
             local[here] = (np.fmin if least else np.fmax)(local[here], one)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio.config.section import Section
-from uzushio.domain.box import Box, Triple
+from uzushio.domain.box import Box, Index
 from uzushio.errors import PipelineError
 from uzushio.pipeline.need import Part
 from uzushio.pipeline.stream import Grid
@@ -63,7 +64,7 @@ class SelectionSettings(Section):
             start.append(first + low)
             stride.append(step if high > low else 1)
             count.append((high - low) // stride[-1] + 1)
-        return GridSelection(grid, _triple(start), _triple(count), _triple(stride), tuple(dropped))
+        return GridSelection(grid, tuple(start), tuple(count), tuple(stride), tuple(dropped))
 
     def _single(self, grid: Grid, number: int) -> int:
         axis, points = AXES[number], grid.points.count[number]
@@ -89,6 +90,24 @@ class SelectionSettings(Section):
         return int(inside[0]), int(inside[-1])
 
 
+class OwnedPart(NamedTuple):
+    """Selected points that a part owns.
+
+    Attributes:
+        part: the part.
+        box: indices of the points in the selection.
+        places: slices of the part's `owned` arrays.
+    """
+
+    part: Part
+    box: Box
+    places: tuple[slice, ...]
+
+    def values(self, name: str) -> np.ndarray:
+        """Return the values of a field at the points."""
+        return self.part.owned(name)[self.places]
+
+
 @dataclass(frozen=True, eq=False)
 class GridSelection:
     """Selected points of a grid, with indices of their own from 0.
@@ -102,16 +121,16 @@ class GridSelection:
     """
 
     grid: Grid
-    start: Triple
-    count: Triple
-    stride: Triple
+    start: Index
+    count: Index
+    stride: Index
     dropped: tuple[int, ...] = ()
 
     @property
     def region(self) -> Box:
         """All points of the grid from the first to the last selected one."""
-        z, y, x = ((n - 1) * s + 1 for n, s in zip(self.count, self.stride, strict=True))
-        return Box(self.start, (z, y, x))
+        count = ((n - 1) * s + 1 for n, s in zip(self.count, self.stride, strict=True))
+        return Box(self.start, tuple(count))
 
     @property
     def lines(self) -> Lines | None:
@@ -124,13 +143,11 @@ class GridSelection:
         )
         return z, y, x
 
-    def of(self, part: Part) -> tuple[Box, tuple[slice, slice, slice]] | None:
-        """Find the selected points that a part owns.
+    def owned(self, parts: Iterable[Part]) -> list[OwnedPart]:
+        """Find the selected points that each part owns, without the parts that own none."""
+        return [OwnedPart(part, *place) for part in parts if (place := self._place(part))]
 
-        Returns:
-            Their indices in the selection, and slices of the part's `owned` arrays; None if the
-            part owns none.
-        """
+    def _place(self, part: Part) -> tuple[Box, tuple[slice, ...]] | None:
         start, count, places = [], [], []
         for axis in range(3):
             own, step = part.points, self.stride[axis]
@@ -142,7 +159,7 @@ class GridSelection:
             places.append(slice(begin, begin + (high - low - 1) * step + 1, step))
             start.append(low)
             count.append(high - low)
-        return Box(_triple(start), _triple(count)), (places[0], places[1], places[2])
+        return Box(tuple(start), tuple(count)), tuple(places)
 
 
 def line_of(grid: Grid, axis: Axis) -> np.ndarray:
@@ -189,7 +206,3 @@ def _index(given: int, axis: str, points: int, grid: Grid) -> int:
     if not 0 <= given < points:
         raise PipelineError(f"{axis} has the indices 0 to {points - 1} on {grid.name}, not {given}")
     return given
-
-
-def _triple(values: list[int]) -> Triple:
-    return values[0], values[1], values[2]

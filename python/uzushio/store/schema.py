@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.domain.box import Box, Triple
+from uzushio.domain.box import Box, Index
 
 Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -50,7 +50,7 @@ class StoreSchema:
         once: whether there is a single time and no time axis (in Zarr).
     """
 
-    count: Triple
+    count: Index
     variables: Mapping[str, Variable]
     lines: Lines | None = None
     dropped: tuple[int, ...] = ()

@@ -6,16 +6,19 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.domain.box import Box, Triple
+from uzushio.domain.box import Box, Index
 from uzushio.errors import OutputError
 from uzushio.parallel.sync import collective
 from uzushio.store.chunks import ChunkGrid, consolidate
 from uzushio.store.distribution import Distribution, Transfer, receive_all
 from uzushio.store.schema import StoreSchema, Variable
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 #: Attribute of groups written by this module; other groups are not changed.
 MARK = "uzushio_extract"
@@ -53,7 +56,7 @@ class ZarrSeries:
     contains the steps before.
     """
 
-    def __init__(self, path: Path, schema: StoreSchema, chunks: Triple | None = None) -> None:
+    def __init__(self, path: Path, schema: StoreSchema, chunks: Index | None = None) -> None:
         """Set path and schema; no file is opened.
 
         Args:
@@ -66,17 +69,16 @@ class ZarrSeries:
         self._steps: list[int] | None = None
         self.bytes = 0  #: bytes written by this rank, before compression
 
-    def chunk(self, variable: Variable) -> Triple:
+    def chunk(self, variable: Variable) -> Index:
         """Return the points of a chunk along z, y, x."""
         if self._chunks is not None:
-            z, y, x = (min(a, b) for a, b in zip(self._chunks, self.schema.count, strict=True))
-            return z, y, x
+            return tuple(map(min, self._chunks, self.schema.count))
         size = [*self.schema.count]
         each = variable.dtype.itemsize * variable.components
         while int(np.prod(size)) * each > _MAX_CHUNK_BYTES and max(size) > 1:
             longest = max(range(3), key=lambda axis: size[axis])
             size[longest] = -(-size[longest] // 2)
-        return size[0], size[1], size[2]
+        return tuple(size)
 
     def append(
         self,
@@ -252,3 +254,26 @@ class ZarrSeries:
         group["step"][place] = index
         consolidate(self.path)
         self._steps.append(index)
+
+
+def write_whole(
+    comm: MPI.Comm,
+    path: Path,
+    schema: StoreSchema,
+    distribution: Distribution,
+    values: Mapping[str, Sequence[np.ndarray]],
+    step: tuple[int, float] = (0, 0.0),
+) -> None:
+    """Write a store of one step, given by index and time (collective).
+
+    An existing store is replaced after the new one is complete.
+    """
+    fresh = path.with_name(f".{path.name}.new")
+    with collective(comm):
+        if comm.rank == 0:
+            shutil.rmtree(fresh, ignore_errors=True)
+    ZarrSeries(fresh, schema).append(*step, distribution, values)
+    with collective(comm):
+        if comm.rank == 0:
+            shutil.rmtree(path, ignore_errors=True)
+            fresh.rename(path)

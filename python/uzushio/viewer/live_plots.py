@@ -204,10 +204,7 @@ class LivePlots:
             plot.needs, plot.text = (), _NEXT
             try:
                 needs = plot.subject.prepare(graph.stream)
-                for need in needs:
-                    grid = graph.stream.grid_of(need.fields[0])
-                    for one in need.fields:
-                        graph.on_grid(one, grid)
+                graph.inputs(needs)  # an error if one cannot be computed
                 plot.needs = needs
             except PipelineError as error:
                 plot.text = _sentence(error)

@@ -146,10 +146,7 @@ class Scene:
         stream = state.graph.stream
         try:
             needs = drawing.prepare(stream)
-            for need in needs:
-                grid = stream.grid_of(need.fields[0])
-                for one in need.fields:
-                    state.graph.on_grid(one, grid)
+            state.graph.inputs(needs)  # an error if one cannot be computed
         except PipelineError as error:
             raise ViewPlanError(str(error), ("views", name, *_layer_of(view, stream))) from error
         state.needs = needs

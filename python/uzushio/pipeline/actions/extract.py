@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.config.section import Section
+from uzushio.config.section import ONE_OR_MANY, Section
 from uzushio.domain.box import Triple
 from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError, PipelineError
@@ -34,7 +34,7 @@ class ExtractSettings(SelectionSettings):
     """Fields, points and files of an extract."""
 
     fields: list[str] = Field(min_length=1, description="names of fields and sources")
-    to: list[str] = Field(
+    to: Annotated[list[str], ONE_OR_MANY] = Field(
         [], description="files: NAME.zarr, NAME.vtkhdf; the action's name with .zarr if not given"
     )
     precision: Literal["stored", "single"] = Field(
@@ -47,11 +47,6 @@ class ExtractSettings(SelectionSettings):
         False,
         description="VTKHDF for ParaView before 6.2: an unstructured grid if it reads no other",
     )
-
-    @field_validator("to", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: object) -> object:
-        return [value] if isinstance(value, str) else value
 
     @field_validator("to")
     @classmethod
@@ -138,16 +133,9 @@ class Extract(Action[ExtractSettings]):
 
     def run(self, context: Context) -> None:
         """Append the step to all stores; a failure of one store does not affect the others."""
-        found = [
-            (part, place)
-            for part in context.parts(self._need)
-            if (place := self._selection.of(part)) is not None
-        ]
-        distribution = Distribution(context.comm, [box for _, (box, _) in found])
-        values = {
-            plain: [part.owned(name)[places] for part, (_, places) in found]
-            for name, plain in self._names.items()
-        }
+        found = self._selection.owned(context.parts(self._need))
+        distribution = Distribution(context.comm, [one.box for one in found])
+        values = {plain: [one.values(name) for one in found] for name, plain in self._names.items()}
         failures = []
         for store in self._stores:
             try:

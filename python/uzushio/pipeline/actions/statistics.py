@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -18,7 +17,7 @@ from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
 from uzushio.store.distribution import Distribution
 from uzushio.store.schema import StoreSchema, Variable
-from uzushio.store.series import ZarrSeries
+from uzushio.store.series import write_whole
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
@@ -129,12 +128,8 @@ class Statistics(Action[StatisticsSettings]):
         """Add a sample, and write the store if it is due."""
         assert self._selection is not None
         with collective(context.comm), context.section("statistics"):
-            found = [
-                (part, place)
-                for part in context.parts(self._need)
-                if (place := self._selection.of(part)) is not None
-            ]
-            boxes = [box for _, (box, _) in found]
+            found = self._selection.owned(context.parts(self._need))
+            boxes = [one.box for one in found]
             if self._moments is None:
                 self._moments = [
                     PointMoments(box, self.settings.fields, self._pairs) for box in boxes
@@ -144,8 +139,8 @@ class Statistics(Action[StatisticsSettings]):
                     f"The blocks of the stream changed after {len(self._times)} samples, and "
                     "statistics need the same blocks at each step."
                 )
-            for moments, (part, (_, places)) in zip(self._moments, found, strict=True):
-                moments.add({name: part.owned(name)[places] for name in self.settings.fields})
+            for moments, one in zip(self._moments, found, strict=True):
+                moments.add({name: one.values(name) for name in self.settings.fields})
             self._times.append((context.index, context.time))
         every = self.settings.write_every
         if every is not None and len(self._times) % every == 0:
@@ -160,7 +155,7 @@ class Statistics(Action[StatisticsSettings]):
     def _write(self) -> None:
         """Replace the store (collective)."""
         assert self._selection is not None and self._moments is not None
-        comm, fresh = self.setup.comm, self._path.with_name(f".{self._path.name}.new")
+        comm = self.setup.comm
         attributes = {
             "title": self.name,
             "source": "uzushio",
@@ -180,17 +175,11 @@ class Statistics(Action[StatisticsSettings]):
         with collective(comm):
             if comm.rank == 0:
                 self._check()
-                shutil.rmtree(fresh, ignore_errors=True)
         distribution = Distribution(comm, [one.box for one in self._moments])
         results = [one.results() for one in self._moments]
         values = {name: [one[name] for one in results] for name in self._variables}
         with self.setup.sections.section("write zarr"):
-            index, time = self._times[-1]
-            ZarrSeries(fresh, schema).append(index, time, distribution, values)
-        with collective(comm):
-            if comm.rank == 0:
-                shutil.rmtree(self._path, ignore_errors=True)
-                fresh.rename(self._path)
+            write_whole(comm, self._path, schema, distribution, values, self._times[-1])
 
     def _check(self) -> None:
         """Raise `OutputError` if the path exists and is not a store of this action."""

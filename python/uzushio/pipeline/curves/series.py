@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from uzushio.config.section import ONE_OR_MANY
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
@@ -23,14 +24,9 @@ class SeriesSettings(SelectionSettings):
     """Fields, points and reductions of a time series."""
 
     fields: list[str] = Field(min_length=1, description="names of fields")
-    reduce: list[Measure] = Field(
+    reduce: Annotated[list[Measure], ONE_OR_MANY] = Field(
         ["mean"], min_length=1, description="mean, rms, std, min, max, integral"
     )
-
-    @field_validator("reduce", mode="before")
-    @classmethod
-    def _one_or_many(cls, given: object) -> object:
-        return [given] if isinstance(given, str) else given
 
 
 class Series(PlotSubject):

@@ -112,25 +112,20 @@ class Spectrum(PlotSubject):
         start, count = list(region.start), list(region.count)
         start[self._across] += min(every)
         count[self._across] = max(every) - min(every) + 1
-        box = Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
-        self._wanted = Need(tuple(self._settings.fields), region=box)
+        self._wanted = Need(tuple(self._settings.fields), region=Box(tuple(start), tuple(count)))
         return self._wanted
 
     def rows(self, context: Context) -> np.ndarray:
         """Compute one row for each wave number, k = 0 first."""
         comm, fields = context.comm, self._settings.fields
-        found = [
-            (part, place)
-            for part in context.parts(self._wanted)
-            if (place := self._whole.of(part)) is not None
-        ]
-        distribution = Distribution(comm, [box for _, (box, _) in found])
+        found = self._whole.owned(context.parts(self._wanted))
+        distribution = Distribution(comm, [one.box for one in found])
         count = self._whole.count[self._along]
         power = np.zeros((len(fields), len(self._groups), count // 2 + 1))
         lines = weights(self._whole)
         last = lines[self._last] / lines[self._last].sum()
         for number, field in enumerate(fields):
-            values = [part.owned(field)[places] for part, (_, places) in found]
+            values = [one.values(field) for one in found]
             for curve, group in enumerate(self._groups):
                 across = lines[self._across][group] / lines[self._across][group].sum()
                 for plane, weight in zip(group, across, strict=True):
@@ -154,7 +149,7 @@ class Spectrum(PlotSubject):
             start, count = [0, 0, 0], list(self._whole.count)
             start[self._across], count[self._across] = plane, 1
             start[self._last], count[self._last] = int(begin), int(end - begin)
-            box = Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
+            box = Box(tuple(start), tuple(count))
             boxes.append([box] if box.size else [])
         return boxes
 
