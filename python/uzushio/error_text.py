@@ -47,3 +47,8 @@ def sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         return system_sentence(error)
     return memory_sentence(error) if isinstance(error, MemoryError) else str(error)
+
+
+def capitalised(text: object) -> str:
+    """Return a message as a sentence: with a capital letter and one full stop."""
+    return f"{str(text)[:1].upper()}{str(text)[1:].rstrip('.')}."

@@ -43,6 +43,21 @@ _MAX_POLL = 1.0
 _ASK, _REPLY = 1, 2
 
 
+def poll(done: Callable[[], bool], limit: float, max_sleep: float) -> bool:
+    """Wait at growing intervals until `done`; return whether it was within `limit` seconds.
+
+    Time during which the whole job is suspended does not count.
+    """
+    waited, last = 0.0, time.monotonic()
+    while not done():
+        if waited > limit:
+            return False
+        time.sleep(min(max_sleep, waited / 10.0))
+        now = time.monotonic()
+        waited, last = waited + min(now - last, _MAX_POLL), now
+    return True
+
+
 @contextmanager
 def collective(comm: MPI.Comm | None) -> Iterator[None]:
     """Run a block without communication on every rank; if it fails on one, it fails on all.

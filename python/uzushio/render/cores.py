@@ -7,22 +7,21 @@ one rank. While it draws, the other ranks of the node sleep, and it uses their c
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from uzushio.errors import RenderError
+from uzushio.parallel.sync import poll
 from uzushio.raycast import default_threads
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Seconds between two polls of a waiting rank.
+#: Maximum seconds between two polls of a waiting rank.
 POLL_INTERVAL = 5e-5
-#: Maximum wait of a rank in seconds, and the maximum that one poll counts: time during which the
-#: whole job is suspended does not count.
-TIMEOUT, _MAX_POLL = 600.0, 1.0
+#: Maximum wait of a rank, seconds.
+TIMEOUT = 600.0
 
 
 class CoreSharing:
@@ -97,17 +96,11 @@ class CoreSharing:
                 self._wait()
 
     def _wait(self) -> None:
-        request = self._node.Ibarrier()
-        waited, last = 0.0, time.monotonic()
-        while not request.Test():
-            time.sleep(POLL_INTERVAL)
-            now = time.monotonic()
-            waited, last = waited + min(now - last, _MAX_POLL), now
-            if waited > TIMEOUT:
-                raise RenderError(
-                    f"a rank of this node has not finished drawing within {TIMEOUT:g} s of "
-                    f"another, rank {self._node.rank} of the node; find the cause, and run again."
-                )
+        if not poll(self._node.Ibarrier().Test, TIMEOUT, POLL_INTERVAL):
+            raise RenderError(
+                f"a rank of this node has not finished drawing within {TIMEOUT:g} s of "
+                f"another, rank {self._node.rank} of the node; find the cause, and run again."
+            )
 
 
 def _allowed() -> set[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from uzushio.error_text import capitalised
 from uzushio.errors import RenderError
 
 
@@ -14,5 +15,4 @@ def render_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = str(error).rstrip(".")
-        raise RenderError(f"{text[:1].upper()}{text[1:]}.") from error
+        raise RenderError(capitalised(error)) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Hashable
+from collections.abc import Awaitable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from aiohttp import WSCloseCode, web
@@ -16,6 +16,7 @@ from uzushio.viewer.link import Link
 from uzushio.viewer.video import VideoEncoder
 
 if TYPE_CHECKING:
+    from uzushio.viewer.messages import Message
     from uzushio.viewer.recording import Recording
     from uzushio.viewer.shared_view import SharedView
 
@@ -194,3 +195,16 @@ class Client:
     async def _within_limit(sending: Awaitable[None]) -> None:
         async with asyncio.timeout(SEND_LIMIT):
             await sending
+
+
+def tell(clients: Iterable[Client], message: Message, *of: Hashable) -> None:
+    """Send pages a message soon.
+
+    Args:
+        clients: the pages.
+        message: replaces a waiting one of the same type and the same `of`.
+        of: what the message is about, where several of its type are to arrive.
+    """
+    text = message.model_dump_json()
+    for client in clients:
+        client.post((type(message), *of), text)

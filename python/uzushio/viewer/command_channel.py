@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import pickle
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uzushio.errors import ViewerError
+from uzushio.parallel.sync import poll
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 #: Maximum sleep between two polls, seconds: waits for commands are part of the time of a picture.
 _MAX_SLEEP = 1e-3
-#: Maximum time that one poll adds to a wait, seconds: a suspended job does not time out.
-_MAX_POLL = 1.0
 #: Timeout of a wait, seconds; rank 0 sends a command several times a second.
 _TIMEOUT = 600.0
 
@@ -44,13 +42,7 @@ class CommandChannel:
         return command if comm.rank == 0 else pickle.loads(buffer.tobytes())
 
     def _wait(self, request: MPI.Request) -> None:
-        """Poll until a request is complete, at growing intervals."""
-        waited, last = 0.0, time.monotonic()
-        while not request.Test():
-            time.sleep(min(_MAX_SLEEP, waited / 10.0))
-            now = time.monotonic()
-            waited, last = waited + min(now - last, _MAX_POLL), now
-            if waited > _TIMEOUT:
-                raise ViewerError(
-                    f"rank 0 of the viewer sent no command within {_TIMEOUT:g} s; start it again."
-                )
+        if not poll(request.Test, _TIMEOUT, _MAX_SLEEP):
+            raise ViewerError(
+                f"rank 0 of the viewer sent no command within {_TIMEOUT:g} s; start it again."
+            )

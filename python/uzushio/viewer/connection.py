@@ -15,7 +15,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from pydantic import ValidationError
 
 from uzushio.viewer import messages
-from uzushio.viewer.client import Client
+from uzushio.viewer.client import Client, tell
 from uzushio.viewer.document import RefusedChange
 from uzushio.viewer.session import Session
 
@@ -142,7 +142,7 @@ class Connection:
         message = messages.ErrorMessage(
             path=list(error.path), message=str(error), revision=view.revision if view else 0
         )
-        client.post(("error", error.path), message.model_dump_json())
+        tell([client], message, error.path)
 
 
 async def _close(client: Client) -> None:

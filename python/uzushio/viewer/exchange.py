@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -267,35 +268,30 @@ class Exchange:
 
     def put(self, picture: DrawnPicture) -> None:
         """Pass a picture to the viewers of its view."""
-        with self._changed:
-            self._events.pictures[picture.request.view] = picture
+        with self._new_events() as events:
+            events.pictures[picture.request.view] = picture
             if picture.probe is not None:
-                self._events.probes[picture.request.view] = picture.request, picture.probe
-        self._tell()
+                events.probes[picture.request.view] = picture.request, picture.probe
 
     def put_probe(self, request: DrawRequest, value: ProbeValue) -> None:
         """Pass the values under the pointer, for a request with `only_probe`."""
-        with self._changed:
-            self._events.probes[request.view] = request, value
-        self._tell()
+        with self._new_events() as events:
+            events.probes[request.view] = request, value
 
     def fail(self, request: DrawRequest, message: str, path: KeyPath = ()) -> None:
         """Pass the reason why a request is not drawn; it is due again after a change."""
-        with self._changed:
-            self._events.failures[request.view] = Failure(request, message, path)
-        self._tell()
+        with self._new_events() as events:
+            events.failures[request.view] = Failure(request, message, path)
 
     def describe(self, description: StreamDescription) -> None:
         """Pass the content of the stream."""
-        with self._changed:
-            self._events.description = description
-        self._tell()
+        with self._new_events() as events:
+            events.description = description
 
     def report(self, status: Status) -> None:
         """Pass the state of the link."""
-        with self._changed:
-            self._events.status = status
-        self._tell()
+        with self._new_events() as events:
+            events.status = status
 
     def take_steering(self) -> list[SteeringRequest]:
         """Return and remove the requests to the run, in their order."""
@@ -305,15 +301,13 @@ class Exchange:
 
     def report_steering(self, state: SteeringState) -> None:
         """Pass the steerable parameters and the holder of the right to steer."""
-        with self._changed:
-            self._events.steering = state
-        self._tell()
+        with self._new_events() as events:
+            events.steering = state
 
     def answer_steering(self, answer: SteeringAnswer) -> None:
         """Pass the answer to a request to the run."""
-        with self._changed:
-            self._events.steering_answers.append(answer)
-        self._tell()
+        with self._new_events() as events:
+            events.steering_answers.append(answer)
 
     def take_plots(self) -> PlotRequest | None:
         """Return the requested plots, if they have changed since the last call."""
@@ -323,9 +317,8 @@ class Exchange:
 
     def report_plots(self, plots: tuple[PlotState, ...]) -> None:
         """Pass all plots."""
-        with self._changed:
-            self._events.plots = plots
-        self._tell()
+        with self._new_events() as events:
+            events.plots = plots
 
     # ---- gateway's side
 
@@ -371,6 +364,13 @@ class Exchange:
 
     # ----
 
+    @contextmanager
+    def _new_events(self) -> Iterator[Events]:
+        """Return the results, to be changed in the block, and notify the gateway after it."""
+        with self._changed:
+            yield self._events
+        self._tell()
+
     def _tell(self) -> None:
         notify = self._notify
         if notify is not None:
@@ -383,7 +383,7 @@ class Exchange:
     def _key(self, request: DrawRequest) -> Any:
         """Return a key of the picture of a request."""
         step = self._newest if request.step is None else request.step
-        return request.revision, request.settings.size, request.final, step
+        return *self._settings_key(request)[:-1], step
 
     def _probe_key(self, request: DrawRequest) -> Any:
         return None if request.probe is None else (self._key(request), request.probe)

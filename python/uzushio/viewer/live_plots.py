@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio.error_text import capitalised
 from uzushio.errors import PipelineError, UzushioError
 from uzushio.job.run_attributes import monitor_readings
 from uzushio.parallel.section_monitor import SectionMonitor
@@ -198,7 +199,7 @@ class LivePlots:
             self._graph = graph = Graph(self._stream, self._sources)
         except PipelineError as error:
             for plot in self._plots.values():
-                plot.needs, plot.text = (), _sentence(error)
+                plot.needs, plot.text = (), capitalised(error)
             return
         for plot in self._plots.values():
             plot.needs, plot.text = (), _NEXT
@@ -207,7 +208,7 @@ class LivePlots:
                 graph.inputs(needs)  # an error if one cannot be computed
                 plot.needs = needs
             except PipelineError as error:
-                plot.text = _sentence(error)
+                plot.text = capitalised(error)
         every = [need for plot in self._plots.values() for need in plot.needs]
         self._plan = plan_step(graph, every, step, self._comm, False)
 
@@ -217,7 +218,7 @@ class LivePlots:
                 rows = plot.subject.rows(context)
         except Exception as error:
             expected = isinstance(error, UzushioError)
-            plot.text = _sentence(error) if expected else f"{type(error).__name__}: {error}"
+            plot.text = capitalised(error) if expected else f"{type(error).__name__}: {error}"
             return
         if self._comm.rank == 0:
             plot.add(context.index, context.time, rows)
@@ -227,8 +228,3 @@ class LivePlots:
         self.changed = False
         plots = [plot.state(name) for name, plot in self._plots.items()]
         return (*self._figures.states(), *plots)
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio.error_text import capitalised
 from uzushio.errors import OtherRankError, StagingError, UzushioError, ViewerError
 from uzushio.job.run_attributes import RunPace
 from uzushio.parallel.sync import TimedCollective, maximum
@@ -307,7 +308,7 @@ class ViewLoop:
 
     def _not_kept(self, request: DrawRequest, error: MissingFieldError) -> ViewerError:
         """Return the error for a step that was released before the view needed a field of it."""
-        text = str(error)[:1].upper() + str(error)[1:].rstrip(".")
+        text = capitalised(error).rstrip(".")
         if request.step is None and self._steps.state == "live":
             return ViewerError(f"{text}; the next step brings it.")
         return ViewerError(f"{text}; show a newer step, or leave the field out.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uzushio.errors import OutputError
 from uzushio.viewer import messages
-from uzushio.viewer.client import Client
+from uzushio.viewer.client import Client, tell
 from uzushio.viewer.document import RefusedChange
 from uzushio.viewer.recording import Recording
 
@@ -65,5 +65,5 @@ def _send_state(client: Client) -> None:
         text=recording.text,
         file=f"movie.mp4?key={recording.key}" if recording.state == "ready" else None,
     )
-    client.post("recording", message.model_dump_json())
+    tell([client], message)
     client.view.credit_changed()

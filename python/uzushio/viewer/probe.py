@@ -36,9 +36,10 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
     the pointer through its own cells, or its own surfaces where the picture was drawn by VTK; rank
     0 finds the first visible point.
     """
+    nothing = ProbeValue(None) if comm.rank == 0 else None
     found = scene.parts(request.view)
     if found is None or request.probe is None:
-        return ProbeValue(None) if comm.rank == 0 else None
+        return nothing
     state, context = found
     view = state.drawing.view
     ray: tuple[Points, Points] | None = None
@@ -48,18 +49,18 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
         ray = state.picture.camera.ray(x * width, y * height, width, height)
     ray = comm.bcast(ray)
     if ray is None:
-        return ProbeValue(None) if comm.rank == 0 else None
+        return nothing
     surfaces = state.drawing.surfaces_of(context)
     if surfaces is not None:
         return _on_surfaces(comm, surfaces, ray, view)
     need = state.needs[0]
     lines = lines_of(context.stream.grid_of(need.fields[0]))
     if lines is None:  # the layers have changed since the picture
-        return ProbeValue(None) if comm.rank == 0 else None
+        return nothing
     bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
     inside = _inside(ray[0], ray[1], bounds)
     if inside is None:
-        return ProbeValue(None) if comm.rank == 0 else None
+        return nothing
     origin, direction = ray
     names = dict(zip(need.fields, view.fields(), strict=True))
     parts = context.parts(need)
@@ -82,7 +83,7 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
         mine = min(_visible(view, bounds, ray, places, profile, limits), default=None)
     place = comm.bcast(mine)
     if place is None:
-        return ProbeValue(None) if comm.rank == 0 else None
+        return nothing
     there = values(np.array([place]))
     if comm.rank:
         return None

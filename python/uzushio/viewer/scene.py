@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio.config.yaml_file import KeyPath
+from uzushio.error_text import capitalised
 from uzushio.errors import PipelineError
 from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import TimedCollective
@@ -38,7 +39,7 @@ class ViewPlanError(PipelineError):
     """A view cannot be drawn of this stream; `path` is the control that caused it, if known."""
 
     def __init__(self, message: str, path: KeyPath = ()) -> None:
-        super().__init__(f"{message[:1].upper()}{message[1:].rstrip('.')}.")
+        super().__init__(capitalised(message))
         self.path = path
 
 

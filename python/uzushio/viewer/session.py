@@ -15,7 +15,7 @@ from uzushio.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
 from uzushio.render.colors import samples
 from uzushio.viewer import messages
-from uzushio.viewer.client import Client
+from uzushio.viewer.client import Client, tell
 from uzushio.viewer.document import MAX_SAMPLES, RefusedChange, ViewDocument, sections_schema
 from uzushio.viewer.encoder import EncodedPicture
 from uzushio.viewer.exchange import DrawnPicture, Exchange, Status, StreamDescription
@@ -101,12 +101,11 @@ class Session:
         client.size, client.background = size, background
         client.view.clients.append(client)
         hello = messages.Hello(page=name, view=client.own, max_rate=max_rate, **self._greeting)
-        client.post("hello", hello.model_dump_json())
+        tell([client], hello)
         if self._description is not None:
-            message = messages.DescriptionMessage(stream=self._description)
-            client.post("description", message.model_dump_json())
+            tell([client], messages.DescriptionMessage(stream=self._description))
         if self._status is not None:
-            client.post("status", messages.StatusMessage(status=self._status).model_dump_json())
+            tell([client], messages.StatusMessage(status=self._status))
         self._steering.join(client)
         self._start(client.view)
         self._viewers_changed()
@@ -165,8 +164,7 @@ class Session:
             view.request(self.document)
         elif isinstance(message, messages.Save):
             text = self.document.save(view.name)
-            saved = messages.Saved(name=f"{view.name}.yaml", text=text)
-            client.post("saved", saved.model_dump_json())
+            tell([client], messages.Saved(name=f"{view.name}.yaml", text=text))
         elif isinstance(message, messages.Pause | messages.Live | messages.Seek):
             self._show_step(view, message, client)
 
@@ -190,7 +188,7 @@ class Session:
         try:
             self.document.apply(client.view.name, changes, base, client.name)
         except RefusedChange:
-            client.post("view", self._state(client.view).model_dump_json())
+            tell([client], self._state(client.view))
             raise
         common = any(path[0] in ("sources", "actions") for path, _ in changes)
         if common:
@@ -198,7 +196,7 @@ class Session:
         for view in self.views.values() if common else (client.view,):
             if view.clients and view.name in self.document.views:
                 view.changed(self.document)
-                view.post("view", self._state(view))
+                tell(view.clients, self._state(view))
 
     def _follow(self, client: Client, name: str) -> None:
         if name not in self.views and name != client.own:
@@ -237,7 +235,7 @@ class Session:
         elif view.picture is not None:
             view.step = view.picture.picture.step
         view.request(self.document)
-        view.post("view", self._state(view, client.name))
+        tell(view.clients, self._state(view, client.name))
         self._plots_changed(view)
 
     def _view(self, name: str) -> SharedView:
@@ -265,11 +263,11 @@ class Session:
             try:
                 self.document.add(view.name, start)
             except RefusedChange as error:
-                view.post("error", messages.ErrorMessage(path=[], message=str(error), revision=0))
+                tell(view.clients, messages.ErrorMessage(path=[], message=str(error), revision=0))
                 return
         self._resize(view)
         view.request(self.document)
-        view.post("view", self._state(view))
+        tell(view.clients, self._state(view))
 
     def _leave_view(self, client: Client) -> None:
         view = client.view
@@ -298,9 +296,7 @@ class Session:
     def _viewers_changed(self) -> None:
         names = {view.name: [one.name for one in view.clients] for view in self.views.values()}
         shown = {name: pages for name, pages in names.items() if pages}
-        text = messages.Viewers(views=shown).model_dump_json()
-        for client in self.clients:
-            client.post("viewers", text)
+        tell(self.clients, messages.Viewers(views=shown))
 
     # ---- drawing side
 
@@ -309,13 +305,13 @@ class Session:
         events = self._exchange.take_events()
         if events.description is not None:
             self._description = events.description
-            self._post(messages.DescriptionMessage(stream=events.description))
+            tell(self.clients, messages.DescriptionMessage(stream=events.description))
             for view in self.views.values():
                 if view.name not in self.document.views:
                     self._start(view)
         if events.status is not None:
             self._status = events.status
-            self._post(messages.StatusMessage(status=events.status))
+            tell(self.clients, messages.StatusMessage(status=events.status))
         if events.plots is not None:
             self._plots = events.plots
             self._send_plots(self.clients)
@@ -334,7 +330,7 @@ class Session:
                 probe = messages.ProbeMessage(
                     view=name, position=value.position, values=dict(value.values)
                 )
-                asked[1].post("probe", probe.model_dump_json())
+                tell([asked[1]], probe)
 
     def _show(self, view: SharedView, drawn: DrawnPicture) -> None:
         view.failure = None
@@ -347,7 +343,7 @@ class Session:
         limits = messages.Limits(
             view=view.name, step=drawn.step, limits=dict(drawn.limits), notes=list(drawn.notes)
         )
-        view.post("limits", limits)  # wakes each page, which then sends the picture
+        tell(view.clients, limits)  # wakes each page, which then sends the picture
 
     def _plots_changed(self, view: SharedView) -> None:
         """Send the plots of the view's step to its pages soon, once for several changes of it."""
@@ -368,11 +364,6 @@ class Session:
                 if step not in texts:
                     texts[step] = plots_message(self._plots, step).model_dump_json()
                 client.post("plots", texts[step])
-
-    def _post(self, message: messages.DescriptionMessage | messages.StatusMessage) -> None:
-        text = message.model_dump_json()
-        for client in self.clients:
-            client.post(message.type, text)
 
 
 def _maps() -> dict[str, list[str]]:

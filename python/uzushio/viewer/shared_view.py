@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import Any
 
 import numpy as np
 
 from uzushio.render.annotate import letter_height
 from uzushio.render.view import View
 from uzushio.viewer import messages
-from uzushio.viewer.client import Client
+from uzushio.viewer.client import Client, tell
 from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.encoder import EncodedPicture
 from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, Failure
@@ -102,23 +101,15 @@ class SharedView:
         if self.clients:
             self.scale = self.clients[0].link.scale(width * height, draw, self.scale)
 
-    def post(self, key: Any, message: messages.Message) -> None:
-        """Send a message to all pages of the view."""
-        text = message.model_dump_json()
-        for client in self.clients:
-            client.post(key, text)
-
     def fail(self, failure: Failure) -> None:
         """Send the pages the reason of a missing picture, once for each reason and revision."""
         reason = failure.request.revision, failure.message
         if self.failure != reason:
             self.failure = reason
-            self.post(
-                ("error", failure.path),
-                messages.ErrorMessage(
-                    path=list(failure.path), message=failure.message, revision=reason[0]
-                ),
+            message = messages.ErrorMessage(
+                path=list(failure.path), message=failure.message, revision=reason[0]
             )
+            tell(self.clients, message, failure.path)
 
     def _rest(self, document: ViewDocument) -> None:
         self.moving = False

@@ -6,13 +6,13 @@ import asyncio
 import getpass
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from uzushio.job.steering import HoldRequest, ReleaseRequest
 from uzushio.viewer import messages
-from uzushio.viewer.client import Client
+from uzushio.viewer.client import Client, tell
 from uzushio.viewer.exchange import Exchange
 from uzushio.viewer.steering_state import (
     PageRequest,
@@ -69,8 +69,8 @@ class SteeringRight:
             _cancel(holder)
             holder.client = client
             self._post()
-        elif self._state is not None:
-            client.post("steering", self._message().model_dump_json())
+        else:
+            self._post([client])
 
     def leave(self, client: Client, lost: bool) -> None:
         """Return the right of a page that leaves: at once, or some time after a lost connection."""
@@ -88,7 +88,7 @@ class SteeringRight:
         refusal = self._refusal(client, message.request)
         if refusal:
             answer = messages.Steered(id=message.id, ok=False, text=refusal)
-            client.post(("steered", message.id), answer.model_dump_json())
+            tell([client], answer, message.id)
             return
         request = message.request
         if isinstance(request, HoldRequest):
@@ -123,7 +123,7 @@ class SteeringRight:
         if answer.number in self._unanswered:
             client, number = self._unanswered.pop(answer.number)
             told = messages.Steered(id=number, ok=answer.ok, text=answer.text, step=answer.step)
-            client.post(("steered", number), told.model_dump_json())
+            tell([client], told, number)
 
     def _refusal(self, client: Client, request: PageRequest) -> str:
         """Return the reason why a request is not passed to the run; "" if it is."""
@@ -153,20 +153,17 @@ class SteeringRight:
         self._exchange.steer(SteeringRequest(number, request))
         return number
 
-    def _message(self) -> messages.SteeringMessage:
-        assert self._state is not None
+    def _post(self, clients: Sequence[Client] | None = None) -> None:
+        """Send the state of steering, if it is known, to these pages or to all."""
+        if self._state is None:
+            return
         holder = self._holder
-        return messages.SteeringMessage(
+        message = messages.SteeringMessage(
             state=self._state,
             holder=None if holder is None else holder.client.name,
             confirmed=holder is not None and holder.confirmed,
         )
-
-    def _post(self) -> None:
-        if self._state is not None:
-            text = self._message().model_dump_json()
-            for client in self._clients():
-                client.post("steering", text)
+        tell(self._clients() if clients is None else clients, message)
 
 
 def _cancel(holder: _Holder) -> None:
