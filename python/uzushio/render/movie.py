@@ -25,8 +25,6 @@ from uzushio.render.picture import Picture
 from uzushio.render.video_frame import FrameConverter, set_format
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from av.container import OutputContainer
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
@@ -137,12 +135,7 @@ class Movie:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def write(self, picture: Picture | NDArray[np.uint8]) -> None:

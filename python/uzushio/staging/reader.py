@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uzushio import _core
@@ -153,12 +152,7 @@ class Reader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if error is None:
             self.detach()
         else:
@@ -178,10 +172,7 @@ class Reader:
             PeerGone, PeerSilent: the writer's process ended, or it does not answer.
             StagingError: an array of `Block.view` still refers to the current step.
         """
-        if self._step is not None:
-            self._core.release()
-            self._step._invalidate()
-            self._step = None
+        self.release()
         # Time is measured in waits, so that all ranks of a reader wait equally often.
         left = limit
         while not self.ended:
@@ -254,26 +245,26 @@ class Reader:
         """Release the current step before `next`."""
         if self._step is not None:
             self._core.release()
-            self._step._invalidate()
-            self._step = None
+            self._forget_step()
 
     def detach(self) -> None:
         """Detach from the stream; delayed until the last array of `Block.view` is deleted."""
-        if self._step is not None:
-            self._step._invalidate()
-            self._step = None
+        self._forget_step()
         if self._core is not None:
             self._core.detach()
         self.ended = True
+
+    def _forget_step(self) -> None:
+        if self._step is not None:
+            self._step._invalidate()
+            self._step = None
 
     def _fail(self, error: BaseException) -> None:
         """Detach this rank only, and send the error to the other ranks."""
         text = str(error)
         if not isinstance(error, StagingError):
             text = f"{type(error).__name__}: {text}".removesuffix(": ")
-        if self._step is not None:
-            self._step._invalidate()
-            self._step = None
+        self._forget_step()
         if self._core is not None:
             self._core.fail(type(error).__name__, text)
         self.ended = True
