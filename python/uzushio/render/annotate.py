@@ -247,7 +247,7 @@ class Annotator:
         behind = plain(view.background, width, height).copy()
         if not view.outline:
             return behind, None
-        color, _ = marks.shade(view.ink)
+        color = marks.shade(view.ink)
         thick = max(1.0, self.em(view) / 14)
         back, front = edges(caption.camera, caption.bounds, width, height)
         strokes(back, thick, color, 0.45, width, height).paint(behind)
@@ -309,7 +309,7 @@ class Annotator:
             min(r.top for r in inked) - rim,
             max(r.bottom for r in inked) + rim,
         )
-        paper, _ = marks.shade(caption.view.paper)
+        paper = marks.shade(caption.view.paper)
         return [marks.box(ground, paper, 0.8)]
 
     def _silhouette(self, caption: Caption) -> marks.Silhouette:
@@ -329,8 +329,8 @@ class Annotator:
     def _headline(self, caption: Caption, face: Typeface) -> list[Mark]:
         """Return the title at the left and the time stamp at the right."""
         view, em = caption.view, self.em(caption.view)
-        color, _ = marks.shade(view.ink)
-        rim, _ = marks.shade(view.paper)
+        color = marks.shade(view.ink)
+        rim = marks.shade(view.paper)
         baseline = (MARGIN + 1.0) * em
         end = self._picture.right - MARGIN * em
         found: list[Mark] = []

@@ -73,8 +73,8 @@ def draw(
     covered = marks.Silhouette(corners[:, :2])
     places = list(occupied)
     drawn: list[Mark] = []
-    color, _ = marks.shade(ink)
-    rim, _ = marks.shade(paper)
+    color = marks.shade(ink)
+    rim = marks.shade(paper)
     for axis in _by_length(camera, corners, bounds):
         edge = _outline(axis, camera, corners, bounds)
         if edge is None or edge.length < MIN_EDGE * em:

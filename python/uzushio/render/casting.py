@@ -132,25 +132,14 @@ def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
         assert scale is not None
         return Slice(layer.field, origin, normal, _table(scale), layer.opacity, layer.clipped)
     if isinstance(layer, IsosurfaceLayer):
-        light = Lighting() if layer.lighting else None
-        if scale is None:
-            assert isinstance(layer.color, str)
-            color = rgba(layer.color)
-            return Isosurface(
-                layer.field,
-                layer.values,
-                color=color,
-                opacity=layer.opacity,
-                lighting=light,
-                clipped=layer.clipped,
-            )
         return Isosurface(
             layer.field,
             layer.values,
-            colors=_table(scale),
-            color_field=None if scale.field == layer.field else scale.field,
+            color=rgba(layer.color) if isinstance(layer.color, str) else None,
+            colors=None if scale is None else _table(scale),
+            color_field=None if scale is None or scale.field == layer.field else scale.field,
             opacity=layer.opacity,
-            lighting=light,
+            lighting=Lighting() if layer.lighting else None,
             clipped=layer.clipped,
         )
     assert isinstance(layer, VolumeLayer) and scale is not None

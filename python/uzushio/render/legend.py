@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from uzushio.render import marks
 from uzushio.render.cameras import Rectangle
-from uzushio.render.colors import Colors, rgba
+from uzushio.render.colors import Colors
 from uzushio.render.marks import Mark
 from uzushio.render.ticks import number, ticks
 from uzushio.render.typeface import Typeface, typeset
@@ -88,7 +88,7 @@ def draw(
     y = column.top + max(0.0, (column.height - used) / 2)
     drawn: list[Mark] = []
     for entry, lines in zip(entries, headings, strict=True):
-        color, _ = marks.shade(ink)
+        color = marks.shade(ink)
         x = column.left + (0 if isinstance(entry, ColorBar) else em * (BAR_WIDTH + GAP))
         if isinstance(entry, ColorPatch):
             drawn += _square(column.left, y + 0.2 * em, em, entry.color, ink)
@@ -121,7 +121,7 @@ def _surface(patch: ColorPatch) -> str:
 def _bar(
     bar: ColorBar, x: float, y: float, height: float, em: int, ink: str, face: Typeface
 ) -> list[Mark]:
-    color, _ = marks.shade(ink)
+    color = marks.shade(ink)
     scale = ticks(*bar.limits, max_count=max(2, int(height / (1.9 * em))), scale=bar.colors.scale)
     above_bar = 0.95 * em if scale.factor else 0.0
     point = 0.8 * em
@@ -189,6 +189,6 @@ def _square(x: float, y: float, em: int, fill: str, ink: str) -> list[Mark]:
     side = round(0.85 * em)
     left, top = round(x + (BAR_WIDTH * em - side) / 2), round(y)
     place = Rectangle(left, left + side, top, top + side)
-    color, _ = marks.shade(ink)
-    inner = np.round(255 * np.array(rgba(fill)[:3])).astype(np.uint8)
+    color = marks.shade(ink)
+    inner = marks.shade(fill)
     return [marks.box(place, inner), *marks.frame(place, color, 1, 0.75)]

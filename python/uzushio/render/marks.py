@@ -50,10 +50,9 @@ def paint(pixels: NDArray[np.uint8], marks: Iterable[Mark]) -> None:
         part[:] = (total + (total >> 8)) >> 8  # a division by 255 that rounds
 
 
-def shade(color: str, opacity: float = 1.0) -> tuple[NDArray[np.uint8], float]:
-    """Return a colour's bytes and its opacity."""
-    red, green, blue, own = rgba(color)
-    return np.round(255 * np.array([red, green, blue])).astype(np.uint8), own * opacity
+def shade(color: str) -> NDArray[np.uint8]:
+    """Return a colour's bytes, without its opacity."""
+    return np.round(255 * np.array(rgba(color)[:3])).astype(np.uint8)
 
 
 def text(mask: TextMask, middle: Point, color: NDArray[np.uint8]) -> Mark:

@@ -25,7 +25,7 @@ def draw(
     drawn: list[Mark] = []
     origin = np.array(centre)
     for axis in sorted(range(3), key=lambda a: -float(forward[a])):
-        color, _ = marks.shade(COLORS[axis])
+        color = marks.shade(COLORS[axis])
         way = np.array([right[axis], -up[axis]])
         size = float(np.hypot(*way))
         if size > 0.08:
