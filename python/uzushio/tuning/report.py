@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
+from statistics import median_high
 from typing import Any
 
 from rich.console import Console
@@ -79,7 +79,7 @@ def table(space: Space, outcome: SearchResult) -> Table:
             "chosen" if one == outcome.chosen else "",
             _found_by(one, outcome),
             f"{one.best:.4g}",
-            f"{_median(one):.4g}",
+            f"{median_high(one.seconds):.4g}",
             f"{outcome.default.best / one.best:.2f}",
             "" if one == outcome.default else changed(space, one.key),
             style="bold" if one == outcome.chosen else "",
@@ -165,8 +165,3 @@ def summary(space: Space, outcome: SearchResult) -> dict[str, Any]:
 def _found_by(one: Finalist, outcome: SearchResult) -> str:
     also = one.by != "random" and outcome.best_random is not None
     return f"{one.by}, random" if also and one.key == outcome.best_random.key else one.by  # type: ignore[union-attr]
-
-
-def _median(one: Finalist) -> float:
-    ordered = sorted(one.seconds)
-    return ordered[len(ordered) // 2] if ordered else math.nan

@@ -6,6 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
+from statistics import median_high
 
 from optuna.storages import JournalStorage
 
@@ -299,7 +300,7 @@ class Search:
         timed.sort(key=lambda one: one.best)
         chosen, reason = choose(timed, default, self._space)
         guided = self._guided.all()
-        noise = [_median(one.seconds) / one.best for one in self._default.all() if one.seconds]
+        noise = [median_high(one.seconds) / one.best for one in self._default.all() if one.seconds]
         drawn = self._values(self._random)
         best_drawn = min(drawn, key=drawn.__getitem__, default=None)
         return SearchResult(
@@ -311,7 +312,7 @@ class Search:
             best_random=next((one for one in timed if one.key == best_drawn), None),
             reason=reason,
             model_error=self._model_error(),
-            noise=_median(noise) if noise else 1.0,
+            noise=median_high(noise) if noise else 1.0,
         )
 
     def _in_memory(self, records: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
@@ -338,7 +339,3 @@ def _write(same: Sequence[tuple[Trials, TrialRecord]], entry: RaceEntry) -> None
         if record.seconds != entry.seconds or record.failure != entry.failure:
             record.seconds, record.failure = list(entry.seconds), entry.failure
             trials.update(record)
-
-
-def _median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]

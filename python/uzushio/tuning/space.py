@@ -46,7 +46,7 @@ class Space:
         self.parameters = with_given(subject.parameters, given or {})
         self.names = tuple(parameter.name for parameter in self.parameters)
         self._by_key = {
-            key: Candidate(key, subject.predict(self._point(key), machine))
+            key: Candidate(key, subject.predict(self.point(key), machine))
             for key in allowed(subject, self.parameters)
         }
         self.all = sorted(self._by_key.values(), key=lambda one: one.predicted)
@@ -62,9 +62,9 @@ class Space:
         max_predicted = self.all[0].predicted * max(1.0, trust) ** 2
         self.remaining = [one for one in self.all if one.predicted <= max_predicted]
 
-    def point(self, key: Key) -> dict[str, Value]:
+    def point(self, key: Iterable[Value]) -> dict[str, Value]:
         """Return the values by name."""
-        return self._point(key)
+        return dict(zip(self.names, key, strict=False))
 
     def key(self, point: Point) -> Key:
         """Return the key of a point, with the inactive values of parameters that do not act."""
@@ -105,16 +105,13 @@ class Space:
 
     def _near(self, one: Key, other: Key) -> bool:
         changed = 0
-        values = self._point(other)
+        values = self.point(other)
         for parameter, a, b in zip(self.parameters, one, other, strict=True):
             if a == b or not _acts(parameter, values):
                 continue
             places = abs(parameter.values.index(a) - parameter.values.index(b))
             changed += 1 if not parameter.ordered or places <= 2 else 2
         return changed == 1
-
-    def _point(self, key: Iterable[Value]) -> dict[str, Value]:
-        return dict(zip(self.names, key, strict=False))
 
 
 def check(subject: Subject, given: Point) -> None:
