@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.transforms import Bbox
 
 # Colours of M. Okabe and K. Ito, which colour-blind readers can distinguish.
@@ -80,6 +84,32 @@ def sheet(
 def symbols(text: str) -> str:
     """Return the text with subscripts in math notation: Re_tau, u_τ, U_b."""
     return _SUBSCRIPT.sub(lambda found: f"${found[1]}_{{{_GREEK.get(found[2], found[2])}}}$", text)
+
+
+def image(
+    axes: Axes, values: np.ndarray, ends: tuple[float, float, float, float], **options: Any
+) -> AxesImage:
+    """Draw values at points of a uniform grid, each in a cell around its point, with equal scales.
+
+    Args:
+        axes: axes, whose grid is removed.
+        values: values, the second axis upwards.
+        ends: positions of the left, right, lowest and highest points.
+        options: of `Axes.imshow`.
+    """
+    axes.grid(False)
+    rows, columns = values.shape
+    left, right, bottom, top = ends
+    dx, dy = (right - left) / max(columns - 1, 1) or 1.0, (top - bottom) / max(rows - 1, 1) or 1.0
+    extent = (left - dx / 2, right + dx / 2, bottom - dy / 2, top + dy / 2)
+    return axes.imshow(values, origin="lower", extent=extent, aspect="equal", **options)
+
+
+def color_bar(image: ScalarMappable, axes: Axes, label: str, below: bool, above: bool) -> None:
+    """Draw a colour bar beside axes, pointed where values lie below or above its ends."""
+    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
+    place = axes.inset_axes((1.02, 0.0, 0.03, 1.0))
+    axes.figure.colorbar(image, cax=place, extend=extend, label=label)
 
 
 def caption(figure: Figure, *lines: str) -> None:

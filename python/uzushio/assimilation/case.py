@@ -10,19 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from uzushio.case import registry
 from uzushio.case.model import CaseFile, Checkpoint, model_of, read_document
 from uzushio.config.names import unknown
 from uzushio.config.overrides import Overrides
+from uzushio.config.paths import UserPath
 from uzushio.config.quantities import Magnitude, Size
-from uzushio.config.section import Section
+from uzushio.config.section import Count, Positive, Section
 from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError
 
-Positive = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(gt=0)]
 Index = Annotated[int, Field(ge=0)]
 #: Maximum of the step counters of the compiled sweeps.
 Steps = Annotated[int, Field(gt=0, le=2**30)]
@@ -44,7 +43,7 @@ class Window(Section):
 class Observed(Section):
     """Source of the observations: a store, or the model's own truth with noise (a twin)."""
 
-    store: Path | None = Field(
+    store: UserPath | None = Field(
         None, description="Zarr store of observations; null: a twin, from `truth` with noise"
     )
     first: Index = Field(1, description="first step observed, in a twin")
@@ -53,11 +52,6 @@ class Observed(Section):
     sigma: Magnitude = Field(0.1, description="standard deviation of the noise, in a twin")
     seed: Seed = Field(0, description="seed of the noise, in a twin")
     keep: bool = Field(True, description="write a twin's observations into the run's folder")
-
-    @field_validator("store")
-    @classmethod
-    def _home(cls, store: Path | None) -> Path | None:
-        return None if store is None else store.expanduser()
 
 
 class ControlSection(Section):

@@ -22,6 +22,8 @@ from uzushio.figure_style import (
     GREY,
     ORANGE,
     caption,
+    color_bar,
+    image,
     sheet,
     style,
     write_each,
@@ -75,19 +77,18 @@ def states(panels: Panels, title: str) -> Figure:
     name = _labelled(panels.state)
     low, high = _range(panels)
     if panels.truth is not None:
-        _field(figure, grid[0, 0], panels, panels.truth, "Truth, initial state", low, high, name)
+        _field(grid[0, 0], panels, panels.truth, "Truth, initial state", low, high, name)
     else:
         change = panels.estimate - panels.first_guess
         end = float(np.abs(change).max()) or 1.0
         words = "Estimate less first guess"
-        _field(figure, grid[0, 0], panels, change, words, -end, end, name, "RdBu_r")
-    _field(figure, grid[0, 1], panels, panels.first_guess, "First guess", low, high, name)
-    _field(figure, grid[0, 2], panels, panels.estimate, "Estimate", low, high, name)
+        _field(grid[0, 0], panels, change, words, -end, end, name, "RdBu_r")
+    _field(grid[0, 1], panels, panels.first_guess, "First guess", low, high, name)
+    _field(grid[0, 2], panels, panels.estimate, "Estimate", low, high, name)
     when = f"step {panels.step}, t = {panels.time:.4g}"
-    _field(figure, grid[1, 0], panels, panels.observation, f"Observed, {when}", low, high, name)
-    _field(figure, grid[1, 1], panels, panels.run, "Run from the estimate, then", low, high, name)
+    _field(grid[1, 0], panels, panels.observation, f"Observed, {when}", low, high, name)
+    _field(grid[1, 1], panels, panels.run, "Run from the estimate, then", low, high, name)
     _field(
-        figure,
         grid[1, 2],
         panels,
         panels.residual,
@@ -125,7 +126,6 @@ def _range(panels: Panels) -> tuple[float, float]:
 
 
 def _field(
-    figure: Figure,
     axes: Axes,
     panels: Panels,
     values: np.ndarray,
@@ -135,36 +135,12 @@ def _field(
     label: str,
     colours: str = "viridis",
 ) -> None:
-    axes.grid(False)
     axes.set_facecolor("#e0e0e0")  # points without observations
-    dx, dy = (_spacing(line) for line in (panels.x, panels.y))
-    image = axes.imshow(
-        values,
-        origin="lower",
-        extent=(
-            panels.x[0] - dx / 2,
-            panels.x[-1] + dx / 2,
-            panels.y[0] - dy / 2,
-            panels.y[-1] + dy / 2,
-        ),
-        cmap=colours,
-        vmin=low,
-        vmax=high,
-        interpolation="nearest",
-        aspect="equal",
-    )
+    ends = (panels.x[0], panels.x[-1], panels.y[0], panels.y[-1])
+    shown = image(axes, values, ends, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     axes.set_title(title)
     finite = values[np.isfinite(values)]
-    below, above = (finite < low).any(), (finite > high).any()
-    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[
-        int(below), int(above)
-    ]
-    bar = figure.colorbar(image, cax=axes.inset_axes((1.02, 0.0, 0.03, 1.0)), extend=extend)
-    bar.set_label(label)
-
-
-def _spacing(line: np.ndarray) -> float:
-    return float(line[1] - line[0]) if len(line) > 1 else 1.0
+    color_bar(shown, axes, label, bool((finite < low).any()), bool((finite > high).any()))
 
 
 def progress(

@@ -19,12 +19,12 @@ class Panels:
         step: step of the observation.
         time: time of the observation.
         state: description of the fields.
-        truth: true initial state of a twin, or None.
         first_guess: first guess of the initial state.
         estimate: estimated initial state.
         observation: observation at `step`; NaN at points without one.
         run: state at `step` of the run from the estimate.
         residual: observation minus run, in standard deviations of the noise.
+        truth: true initial state of a twin, or None.
     """
 
     x: np.ndarray
@@ -32,9 +32,9 @@ class Panels:
     step: int
     time: float
     state: Quantity
-    truth: np.ndarray | None
     first_guess: np.ndarray
     estimate: np.ndarray
     observation: np.ndarray
     run: np.ndarray
     residual: np.ndarray
+    truth: np.ndarray | None = None

@@ -65,7 +65,7 @@ class Problem:
         names = [self.model.state.name, *(one.name for one in self.model.parameters)]
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
         self.sigmas = [one.sigma for one in self.controls]
-        self.observations: Observations | None = None
+        self.observations: Observations  # from `observe` on
         self.sections = SectionMonitor()
         self.states = 0
         self._passed: list[int] = []
@@ -84,7 +84,6 @@ class Problem:
 
     def keep_observations(self, path: Path) -> None:
         """Write a twin's observations by the first group, unless they exist."""
-        assert self.observations is not None
         if self.groups.mine == 0 and not observation_store.is_complete(
             path, self.observations, self.model.comm
         ):
@@ -111,7 +110,6 @@ class Problem:
         ]
 
     def _windows_of_case(self, whole: int) -> list[int]:
-        assert self.observations is not None
         first = self._case.optimiser.first_window
         if first is None:
             return [whole]
@@ -125,7 +123,6 @@ class Problem:
 
     def scales(self, guess: Guess, window: int) -> list[float]:
         """Return units of the controls, from the case or from the curvature at a point."""
-        assert self.observations is not None
         given = [one.scale for one in self.controls]
         return scales(self.model, self.observations, guess, self.sigmas, given, window)
 
@@ -137,7 +134,6 @@ class Problem:
         if window == self.windows()[0]:
             return None
         observations, wanted = self.observations, self._case.optimiser
-        assert observations is not None
         within = [index for index, step in enumerate(observations.steps) if step <= window]
         if not (within and wanted.metric and wanted.method == "lbfgs"):
             return None
@@ -152,7 +148,6 @@ class Problem:
 
     def minimiser(self, units: list[float], window: int) -> Parts:
         """Return J of a window in these units, and the search for its minimum, before its start."""
-        assert self.observations is not None
         case, model = self._case, self.model
         wanted = needs(case, self._comm.size)
         reserved = wanted.optimiser + wanted.others
@@ -187,7 +182,6 @@ class Problem:
 
         It takes over the memory for trajectories.
         """
-        assert self.observations is not None
         case, window = self._case, self._case.time.steps
         parts.cost.sweeps.release()
         observations, guess, sigmas = self.observations, self.guess, self.sigmas

@@ -142,7 +142,6 @@ def _panels(work: Assimilation) -> Panels | None:
     """Gather the fields of the picture on the first rank of the group (collective over it)."""
     problem, estimate = work.problem, work.estimate()
     model, observations = problem.model, problem.observations
-    assert observations is not None
     last = len(observations.steps) - 1
     step = observations.steps[last]
     state = estimate.state.copy()
@@ -159,9 +158,8 @@ def _panels(work: Assimilation) -> Panels | None:
         "run": state,
         "residual": (observed - state) * np.sqrt(weight),
     }
-    gathered = {
-        name: None if array is None else _gathered(model, array, stride)
-        for name, array in arrays.items()
+    gathered: dict[str, Any] = {
+        name: _gathered(model, array, stride) for name, array in arrays.items() if array is not None
     }
     if model.comm.rank:
         return None
@@ -172,18 +170,8 @@ def _panels(work: Assimilation) -> Panels | None:
         step=step,
         time=step * model.step_length(),
         state=model.state,
-        truth=gathered["truth"],
-        first_guess=_there(gathered["first_guess"]),
-        estimate=_there(gathered["estimate"]),
-        observation=_there(gathered["observation"]),
-        run=_there(gathered["run"]),
-        residual=_there(gathered["residual"]),
+        **gathered,
     )
-
-
-def _there(array: np.ndarray | None) -> np.ndarray:
-    assert array is not None
-    return array
 
 
 def _gathered(model: Model, array: np.ndarray, stride: int) -> np.ndarray | None:

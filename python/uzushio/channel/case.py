@@ -10,12 +10,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio.case.model import Case, Length, Statistics
-from uzushio.config.section import Section, unit
+from uzushio.config.section import Positive, Section, unit
 
 #: Maximum CFL number at which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)
 
-Positive = Annotated[float, Field(gt=0.0)]
 EvenCount = Annotated[int, Field(ge=4, le=2**20, multiple_of=2)]
 
 

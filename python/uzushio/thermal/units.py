@@ -31,8 +31,7 @@ class Units(Section):
 
     def label(self, name: str, length: int = 0, time: int = 0) -> str:
         """Return the label of an axis: name and unit."""
-        unit = self.text(length, time)
-        return f"{name} [{unit}]" if unit else name
+        return labelled(name, self.text(length, time))
 
     def axis(self, symbol: str, length: int = 0, time: int = 0, name: str = "") -> str:
         """Return the label of an axis: name, symbol and unit."""
@@ -42,6 +41,11 @@ class Units(Section):
         """Return the unit after a number, with a space before it."""
         unit = self.text(length, time)
         return f" {unit}" if unit else ""
+
+
+def labelled(name: str, unit: str) -> str:
+    """Return a name with its unit, if it has one."""
+    return name if unit in ("", "1") else f"{name} [{unit}]"
 
 
 def _power(name: str, power: int) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from uzushio.assimilation.case import AssimilationCase
+from uzushio.config.paths import UserPath
 from uzushio.config.quantities import Magnitude
 from uzushio.config.section import Section
 from uzushio.phasefield.parameters import Parameters
@@ -57,14 +57,9 @@ class State(Section):
     )
     inside: float = Field(1.0, ge=-1.0, le=2.0, description="phase in the rectangle")
     outside: float = Field(0.0, ge=-1.0, le=2.0, description="phase outside of the rectangle")
-    store: Path | None = Field(
+    store: UserPath | None = Field(
         None, description="Zarr store with an array `phi` (y, x), used instead of a rectangle"
     )
-
-    @field_validator("store")
-    @classmethod
-    def _home(cls, store: Path | None) -> Path | None:
-        return None if store is None else store.expanduser()
 
     def rectangle(self, shape: tuple[int, int], own: tuple[slice, slice]) -> np.ndarray:
         """Return the part `own` of the rectangle on a grid of `shape` (rows, columns)."""

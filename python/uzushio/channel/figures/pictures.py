@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from uzushio.figure_style import caption, sheet
+from uzushio.figure_style import caption, image, sheet
 
 _ENDS = "The colours of fluctuations reach to the strongest in the picture."
 NOISE = 1e-6  #: smaller fluctuations are rounding errors
@@ -54,8 +54,8 @@ def cross_section(slices: Slices, title: str) -> Figure:
     whole, half = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
 
     velocity = _even_heights(slices.z, slices.cross_section / slices.u_tau, 2.0)
-    image = _image(whole, _close(velocity), (0, length, 0, 2), "viridis", (None, None))
-    figure.colorbar(image, cax=_beside(whole), label="$u\\,/\\,u_\\tau$")
+    shown = _image(whole, _close(velocity), (0, length, 0, 2), "viridis", (None, None))
+    figure.colorbar(shown, cax=_beside(whole), label="$u\\,/\\,u_\\tau$")
     place = f"at $x/h$ = {slices.cross_section_x:.3g}"
     whole.set(title=f"Streamwise velocity {place}", ylabel="$z/h$", yticks=(0, 0.5, 1, 1.5, 2))
 
@@ -97,8 +97,8 @@ def _fluctuation(
 ) -> None:
     """Draw u'/u_tau with a colour map that is white at zero; label its limits."""
     end = _round_up(float(np.abs(values).max()))
-    image = _image(axes, values, extent, "RdBu_r", (-end, end))
-    bar = figure.colorbar(image, cax=_beside(axes))
+    shown = _image(axes, values, extent, "RdBu_r", (-end, end))
+    bar = figure.colorbar(shown, cax=_beside(axes))
     bar.set_ticks([-end, 0.0, end], labels=[f"−{end:g}", "0", f"+{end:g}"])
     bar.set_label("$u'/\\,u_\\tau$")
 
@@ -118,28 +118,11 @@ def _image(
     colours: str,
     ends: tuple[float | None, float | None],
 ) -> AxesImage:
-    """Draw values on a uniform grid, the second axis upwards, with equal scales."""
-    axes.grid(False)
-    rows, columns = values.shape
-    # Values are at points: the image extends half a cell beyond them, and the limits cut it off.
-    dx, dy = (extent[1] - extent[0]) / (columns - 1), (extent[3] - extent[2]) / (rows - 1)
-    image = axes.imshow(
-        values,
-        origin="lower",
-        extent=(
-            extent[0] - dx / 2,
-            extent[1] + dx / 2,
-            extent[2] - dy / 2,
-            extent[3] + dy / 2,
-        ),
-        cmap=colours,
-        vmin=ends[0],
-        vmax=ends[1],
-        interpolation="bicubic",
-        aspect="equal",
-    )
+    """Draw values on a uniform grid; the limits of the axes cut off half a cell at the ends."""
+    low, high = ends
+    shown = image(axes, values, extent, cmap=colours, vmin=low, vmax=high, interpolation="bicubic")
     axes.set(xlim=extent[:2], ylim=extent[2:])
-    return image
+    return shown
 
 
 def _beside(axes: Axes) -> Axes:

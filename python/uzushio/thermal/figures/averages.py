@@ -12,6 +12,7 @@ from uzushio.figure_style import caption, sheet
 from uzushio.thermal.case import AXES, ThermalCase
 from uzushio.thermal.figures import pictures
 from uzushio.thermal.slices import axes_of_planes, plane_of
+from uzushio.thermal.units import labelled
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,8 +62,7 @@ def _profiles(
                 axes.legend(loc="best")
             else:
                 axes.plot(position, values)
-            label = f"{what} {name.replace('_', ' ')}"
-            axes.set_ylabel(f"{label} [{unit}]" if unit else label)
+            axes.set_ylabel(labelled(f"{what} {name.replace('_', ' ')}", unit))
     for axes in grid[-1]:
         axes.set_xlabel(units.axis(axis, length=1))
     samples = int(statistics.attrs.get("samples", 0))
@@ -72,7 +72,6 @@ def _profiles(
 
 def _unit(case: ThermalCase, name: str) -> str:
     if name in case.scalars:
-        unit = case.scalars[name].unit
-        return "" if unit == "1" else unit
+        return case.scalars[name].unit
     lengths, times = {"velocity": (1, -1), "pressure": (2, -2), "eddy_viscosity": (2, -1)}[name]
     return case.units.text(lengths, times)

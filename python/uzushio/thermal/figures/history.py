@@ -13,6 +13,7 @@ from uzushio.figure_style import caption, sheet
 from uzushio.files import atomic_file
 from uzushio.thermal.case import ThermalCase
 from uzushio.thermal.nusselt import nusselt_factors
+from uzushio.thermal.units import labelled
 
 #: Part of the samples at the start that may be outside the axes, because they are much larger.
 _START = 0.05
@@ -51,9 +52,8 @@ def history(
             which = "" if len(case.scalars) == 1 else f" of {name.replace('_', ' ')}"
             panels.append((f"Nusselt number{which}", numbers))
         if fluxes:
-            unit = units.text(1, -1, scalar.unit)
             label = f"flux of {name.replace('_', ' ')}"
-            panels.append((f"{label} [{unit}]" if unit else label, fluxes))
+            panels.append((labelled(label, units.text(1, -1, scalar.unit)), fluxes))
     forces = {
         key.removeprefix("force/").replace("/", ", "): one
         for key, one in values.items()

@@ -11,9 +11,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from uzushio.figure_style import BLACK, caption, sheet
+from uzushio.figure_style import BLACK, caption, color_bar, sheet
 from uzushio.thermal.case import AXES, ThermalCase
 from uzushio.thermal.slices import Plane, conducts, window, with_ends
+from uzushio.thermal.units import labelled
 
 #: Maximum ratio of the sides of a picture with equal scales of both axes.
 _MAX_RATIO = 8.0
@@ -55,7 +56,7 @@ def plane(case: ThermalCase, one: Plane, title: str, what: str = "") -> Figure:
     drawn = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
     streamlines: Sequence[np.ndarray] | None = None
     for axes, (name, values) in zip(drawn, panels, strict=True):
-        _panel(figure, axes, case, one, name, values, what)
+        _panel(axes, case, one, name, values, what)
         if streamlines is None:
             streamlines = _streamlines(axes, case, one)
         else:
@@ -75,7 +76,6 @@ def plane(case: ThermalCase, one: Plane, title: str, what: str = "") -> Figure:
 
 
 def _panel(
-    figure: Figure,
     axes: Axes,
     case: ThermalCase,
     one: Plane,
@@ -101,14 +101,8 @@ def _panel(
     else:
         image = axes.pcolormesh(*one.edges, shown, rasterized=True, **colours)
     beyond = 0.01 * (high - low)
-    outside = (shown.min() < low - beyond, shown.max() > high + beyond)
-    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}
-    figure.colorbar(
-        image,
-        cax=axes.inset_axes((1.02, 0.0, 0.03, 1.0)),
-        extend=extend[int(outside[0]), int(outside[1])],
-        label=label if unit in ("", "1") else f"{label} [{unit}]",
-    )
+    outside = bool(shown.min() < low - beyond), bool(shown.max() > high + beyond)
+    color_bar(image, axes, labelled(label, unit), *outside)
     if one.fluid is not None and not one.fluid.all() and one.fluid.any():
         centres = (one.centres(0), one.centres(1))
         axes.contour(*centres, one.fluid.astype(float), [0.5], colors=BLACK, linewidths=0.8)
