@@ -97,10 +97,7 @@ def _print_offer(step: Step, console: Console) -> None:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column)
-    return table
+    return Table(*columns, title=title, title_justify="left")
 
 
 def _counts(box: Box) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from uzushio.case.model import Time
 from uzushio.solver import Reading
@@ -43,19 +44,12 @@ class RunPace:
     @staticmethod
     def of(attributes: Mapping[str, int | float | str]) -> RunPace:
         """Return the pace in the attributes of a step; texts and other attributes are ignored."""
-
-        def number(name: str) -> float | None:
-            value = attributes.get(_RUN + name)
-            return None if value is None or isinstance(value, str) else float(value)
-
-        last = number("end_step")
-        return RunPace(
-            None if last is None else int(last),
-            number("end_time"),
-            number("seconds_per_step"),
-            number("seconds_waited"),
-            number("seconds_left"),
-        )
+        values: dict[str, Any] = {}
+        for one in fields(RunPace):
+            value = attributes.get(_RUN + one.name)
+            if value is not None and not isinstance(value, str):
+                values[one.name] = int(value) if one.name == "end_step" else float(value)
+        return RunPace(**values)
 
 
 class PaceMeter:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from uzushio.config.quantities import show_size
 from uzushio.errors import OutputError
-from uzushio.report import words
 
 
 @dataclass
@@ -61,4 +61,4 @@ def media_type(movie: Path) -> str:
 def size_of(path: Path) -> str:
     """Return the size of a file, or of all files of a folder, in words."""
     files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
-    return words.size(sum(one.stat().st_size for one in files))
+    return show_size(sum(one.stat().st_size for one in files))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from uzushio.config.quantities import show_duration, show_size
+
 _NAMES = {
     "seconds": "wall time",
     "seconds_per_step": "wall time a step",
@@ -39,7 +41,7 @@ def value(key: str, given: Any) -> str:
         if key.startswith("seconds") or key.endswith("_seconds"):
             return duration(float(given))
         if "bytes" in key or key in ("passed", "held", "max_held"):
-            return size(float(given))
+            return show_size(float(given))
         return number(given)
     if isinstance(given, (list, tuple)):
         return ", ".join(value("", one) for one in given)
@@ -57,15 +59,4 @@ def number(given: float) -> str:
 
 def duration(seconds: float) -> str:
     """Format seconds like `show_duration`."""
-    if not math.isfinite(seconds):
-        return number(seconds)
-    from uzushio.config.quantities import show_duration
-
-    return show_duration(seconds)
-
-
-def size(given: float) -> str:
-    """Format bytes with a unit."""
-    from uzushio.config.quantities import show_size
-
-    return show_size(given)
+    return show_duration(seconds) if math.isfinite(seconds) else number(seconds)

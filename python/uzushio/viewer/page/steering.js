@@ -1,6 +1,6 @@
 /** Steering of the run: parameters, interval of published steps, checkpoint, end. */
 
-import { numberOf, onEnter, row, show } from "./controls.js";
+import { numberOf, onEnter, rebuild, row, show } from "./controls.js";
 import { button, byId, make } from "./dom.js";
 import { short } from "./numbers.js";
 
@@ -58,10 +58,8 @@ export function makeSteeringPanel(store, send) {
     const shown = JSON.stringify(Object.entries(now.parameters).map(([name, { value, ...rest }]) => [name, rest]));
     if (shown !== shape) {
       shape = shown;
-      const focused = list.contains(document.activeElement) ? document.activeElement.id : "";
       controls = Object.entries(now.parameters).map(([name, one]) => parameterControl(request, name, one, state));
-      list.replaceChildren(...controls);
-      if (focused) byId(focused)?.focus();
+      rebuild(list, ...controls);
     }
     const { holder } = store.steering;
     const other = holder !== null && holder !== store.hello?.page ? holder : holder === null ? now.holder : "";
