@@ -156,8 +156,3 @@ def _save(figure: Figure, path: Path, content: Bbox) -> Path:
     metadata = {_DESCRIPTION[path.suffix]: figure.get_label()} if figure.get_label() else None
     figure.savefig(path, dpi=RESOLUTION, bbox_inches=content, metadata=metadata)
     return path
-
-
-def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write a figure like `write_each`, and return the paths."""
-    return list(write_each(figure, path, formats))

@@ -20,7 +20,7 @@ from mpi4py import MPI
 from PIL import Image
 
 from uzushio.errors import OutputError
-from uzushio.figure_style import sheet, style, write_all
+from uzushio.figure_style import sheet, style, write_each
 from uzushio.report import words, write_report
 from uzushio.solver import State
 from uzushio.store import checkpoint
@@ -217,7 +217,7 @@ def test_changes_by_viewers_are_a_table(run: Path) -> None:
 def test_a_figure_is_shown_once_with_its_description_and_can_be_enlarged(run: Path) -> None:
     with style():
         figure = sheet("Title", 3.0, 2.0, description="The <mean> flow in words")
-        write_all(figure, run / "figures/flow")
+        list(write_each(figure, run / "figures/flow"))
     page = Page(write_report([run]))
     images = [attrs for name, attrs in page.elements if name == "img"]
     shown = [one for one in images if one["alt"] == "The <mean> flow in words"]

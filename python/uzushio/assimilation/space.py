@@ -202,13 +202,9 @@ class ControlSpace:
             ]
         return exact_sums.over_ranks(self._comm, local)
 
-    def dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[float]:
-        """Return dot products of pairs of vectors, the same on any number of ranks (collective)."""
-        return [exact_sums.rounded(one) for one in self.doubled_dots(*pairs)]
-
     def dot(self, a: np.ndarray, b: np.ndarray) -> float:
-        """Return a dot product (collective)."""
-        return self.dots((a, b))[0]
+        """Return a dot product, the same on any number of ranks (collective)."""
+        return exact_sums.rounded(self.doubled_dots((a, b))[0])
 
     # ---- passes over many vectors -------------------------------------------------------------
 

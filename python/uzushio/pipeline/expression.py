@@ -10,7 +10,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -179,28 +179,23 @@ class _Checked(ast.NodeTransformer):
         self._text = text
         self.names: dict[str, str] = {}  # from the name in the file to numexpr's
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
+    def generic_visit(self, node: ast.AST) -> NoReturn:
         found = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
         raise PipelineError(f"'{shown(self._text)}': {found} is not arithmetic")
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._variable(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return self._variable(node)
-
-    def _variable(self, node: ast.expr) -> ast.expr:
+    def visit_Name(self, node: ast.Name | ast.Attribute) -> ast.expr:
         name = _dotted(node)
         if name is None:
             self.generic_visit(node)
-            raise AssertionError
         return ast.Name(self.names.setdefault(name, f"v{len(self.names)}"), ast.Load())
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return self.visit_Name(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if isinstance(node.value, (int, float)):
             return node
         self.generic_visit(node)
-        raise AssertionError
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         if not isinstance(node.op, _BINARY):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uzushio.config.names import unknown
-from uzushio.domain.box import Box, Triple
+from uzushio.domain.box import Box, Index
 from uzushio.errors import PipelineError
 from uzushio.solver import coordinate_field
 from uzushio.staging.datamodel import Field, Mesh
@@ -55,12 +55,12 @@ class Grid:
     faces: Coordinates | None = field(default=None, repr=False)
     repeats: bool = False
     corner_field: str | None = None
-    corner_layers: Triple = (0, 0, 0)
+    corner_layers: Index = (0, 0, 0)
 
     def corners(self, box: Box) -> Box:
         """Return the vertices of a box of elements; a box of vertices as it is."""
-        z, y, x = (n + more for n, more in zip(box.count, self.corner_layers, strict=True))
-        return Box(box.start, (z, y, x))
+        count = (n + more for n, more in zip(box.count, self.corner_layers, strict=True))
+        return Box(box.start, tuple(count))
 
     def period_points(self, axis: int) -> int:
         """Return the number of points in a period of an axis, 0 for z; 0 if it is not periodic.
@@ -83,17 +83,16 @@ class Grid:
     @property
     def wrapped_points(self) -> Box:
         """Points, with the first one repeated at the end of the period of periodic axes."""
-        z, y, x = (
+        count = (
             self.period_points(axis) + 1 if self.period_points(axis) else n
             for axis, n in enumerate(self.points.count)
         )
-        return Box(self.points.start, (z, y, x))
+        return Box(self.points.start, tuple(count))
 
     @property
     def cells(self) -> Box:
         """Cells between the points; cell i lies between the points i and i + 1."""
-        z, y, x = (max(n - 1, 0) for n in self.points.count)
-        return Box(self.points.start, (z, y, x))
+        return Box(self.points.start, tuple(max(n - 1, 0) for n in self.points.count))
 
     def lines(self, box: Box) -> Coordinates:
         """Return the coordinates of a box along z, y, x, also beyond the ends of periodic axes.
@@ -133,36 +132,34 @@ class Grid:
             periodic: periodic axes.
             repeats: for vertices: whether the last along a periodic axis coincides with the first.
         """
+        vertices = Grid(
+            mesh.name,
+            mesh.name,
+            False,
+            mesh.vertices,
+            mesh.coordinates,
+            mesh.coordinate_field,
+            periodic,
+            repeats=repeats,
+            corner_field=mesh.coordinate_field,
+        )
         if not of_elements:
-            return Grid(
-                mesh.name,
-                mesh.name,
-                False,
-                mesh.vertices,
-                mesh.coordinates,
-                mesh.coordinate_field,
-                periodic,
-                None,
-                repeats,
-                mesh.coordinate_field,
-            )
+            return vertices
         lines = mesh.coordinates
         if lines is not None:
             z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
             lines = (z, y, x)
-        nz, ny, nx = (v - e for v, e in zip(mesh.vertices.count, mesh.elements.count, strict=True))
-        return Grid(
-            f"{mesh.name} (elements)",
-            mesh.name,
-            True,
-            mesh.elements,
-            lines,
-            None,
-            periodic,
-            mesh.coordinates,
-            False,
-            mesh.coordinate_field,
-            (nz, ny, nx),
+        both = zip(mesh.vertices.count, mesh.elements.count, strict=True)
+        return replace(
+            vertices,
+            name=f"{mesh.name} (elements)",
+            of_elements=True,
+            points=mesh.elements,
+            coordinates=lines,
+            coordinate_field=None,
+            faces=mesh.coordinates,
+            repeats=False,
+            corner_layers=tuple(v - e for v, e in both),
         )
 
 
@@ -379,14 +376,11 @@ def components_of(quantity: Quantity) -> list[Quantity]:
         return []
     names = COMPONENTS if quantity.components <= 3 else tuple(map(str, range(quantity.components)))
     return [
-        Quantity(
-            f"{quantity.name}.{name}",
-            quantity.grid,
-            quantity.dtype,
-            1,
-            quantity.unit,
-            f"{quantity.description or quantity.name}, {name}",
-            quantity.derived,
+        replace(
+            quantity,
+            name=f"{quantity.name}.{name}",
+            components=1,
+            description=f"{quantity.description or quantity.name}, {name}",
         )
         for name in names[: quantity.components]
     ]

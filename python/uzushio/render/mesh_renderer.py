@@ -292,10 +292,9 @@ def _box(ends: list[Range]) -> Bounds:
 
 def _range(layer: Any, data: list[Any]) -> Range:
     """Return the range of the values that colour a layer."""
-    if isinstance(layer.color, str):
-        return merged([])
     found = casting.colouring(layer)
-    assert found is not None
+    if found is None:
+        return merged([])
     colors, name = found
     positive = colors.scale == "log"
     return merged([value_range(values_of(data_set, name)[0], positive) for data_set in data])

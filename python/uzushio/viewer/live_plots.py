@@ -24,7 +24,7 @@ from uzushio.pipeline.step_plan import StepPlan, plan_step
 from uzushio.pipeline.values import BufferPool, StepValues
 from uzushio.viewer.held_steps import HeldStep
 from uzushio.viewer.plot_record import ChartRecord, PlotRecord
-from uzushio.viewer.plot_state import PlotKind, PlotRequest, PlotState
+from uzushio.viewer.plot_state import PlotRequest, PlotState
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -51,13 +51,6 @@ class _Plot:
     last: np.ndarray | None = None  # rows of the newest step, (rows, 2 + columns)
     charts: ChartRecord = field(default_factory=ChartRecord)  # of one step each
 
-    @property
-    def kind(self) -> PlotKind:
-        """Kind of the plot."""
-        if self.settings.profile is not None:
-            return "profile"
-        return "series" if self.settings.series is not None else "spectrum"
-
     def add(self, index: int, time: float, rows: np.ndarray) -> None:
         """Add the rows of a step (root)."""
         self.text = ""
@@ -73,11 +66,12 @@ class _Plot:
         """Return the curves (root)."""
         title = self.settings.title or name
         if self.last is None or not self.needs:
-            return PlotState(name, self.kind, title, text=self.text)
+            return PlotState(name, self.settings.kind, title, text=self.text)
         chart = self.subject.chart(self.last if self.record is None else self.record.rows)
         step, time = self.last[0, :2]
         charts = self.charts.charts
-        return PlotState(name, self.kind, title, int(step), float(time), chart, self.text, charts)
+        kind = self.settings.kind
+        return PlotState(name, kind, title, int(step), float(time), chart, self.text, charts)
 
 
 @dataclass

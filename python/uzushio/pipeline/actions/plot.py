@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from uzushio.pipeline.stream import Stream
 
 
+SubjectKind = Literal["profile", "spectrum", "series"]
+
+_SUBJECTS: dict[SubjectKind, Callable[[Any], PlotSubject]] = {
+    "profile": Profile,
+    "spectrum": Spectrum,
+    "series": Series,
+}
+
+
 class PlotSettings(FigureSettings):
     """Subject of a plot, one of three, and appearance of the figure."""
 
@@ -34,19 +43,18 @@ class PlotSettings(FigureSettings):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        given = [key for key in ("profile", "spectrum", "series") if getattr(self, key) is not None]
-        if len(given) != 1:
+        if sum(getattr(self, kind) is not None for kind in _SUBJECTS) != 1:
             raise ValueError("needs exactly one of 'profile', 'spectrum' and 'series'")
         return self
 
+    @property
+    def kind(self) -> SubjectKind:
+        """Kind of the subject."""
+        return next(kind for kind in _SUBJECTS if getattr(self, kind) is not None)
+
     def subject(self) -> PlotSubject:
         """Return the subject of the plot."""
-        if self.profile is not None:
-            return Profile(self.profile)
-        if self.spectrum is not None:
-            return Spectrum(self.spectrum)
-        assert self.series is not None
-        return Series(self.series)
+        return _SUBJECTS[self.kind](getattr(self, self.kind))
 
 
 class Plot(Action[PlotSettings]):
