@@ -71,7 +71,10 @@ streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
 server.sendmsg([b"\\0".join(message)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 server.recv(64)  # its process id
 _signal.pthread_sigmask(_signal.SIG_UNBLOCK, passed)
-status = int(server.recv(64) or 1)
+try:
+    status = int(server.recv(64) or 1)
+except ConnectionResetError:  # it ended before it read the last signal; its status comes next
+    status = int(server.recv(64) or 1)
 if status < 0:
     if -status not in (_signal.SIGKILL, _signal.SIGSTOP):
         _signal.signal(-status, _signal.SIG_DFL)
