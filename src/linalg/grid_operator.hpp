@@ -126,16 +126,23 @@ template <class T> class GridOperator {
         sum.add(0, static_cast<int>(row.size), [&](int n) { return width[n] * across * term(n); });
     }
 
+    /// Call `visit(thread, block, cells)` for each part of this rank's cells, at the same time on
+    /// the threads that share them.
+    template <class Visit> void for_slabs(Visit&& visit) const {
+        for (std::size_t block = 0; block < shape_.blocks(); ++block) {
+            const Slabs slabs(shape_.owned(block), threads());
+            on_threads(threads(), slabs.count(), [&](int thread) {
+                visit(thread, block, slabs.part(shape_.owned(block), thread));
+            });
+        }
+    }
     /// Call `visit` with the stencil of each row of this rank's cells: a `ConstantRow<T>` or a
     /// `VariableRow<T>`. Threads visit rows at the same time; those of a pair, 2 n and 2 n + 1
     /// along j and k, are visited by one thread, in the order of j, then k.
     template <class Visit> void for_rows(Visit&& visit) const {
-        for (std::size_t block = 0; block < shape_.blocks(); ++block) {
-            const Slabs slabs(shape_.owned(block), threads());
-            on_threads(threads(), slabs.count(), [&](int thread) {
-                visit_rows(thread, block, slabs.part(shape_.owned(block), thread), visit);
-            });
-        }
+        for_slabs([&](int thread, std::size_t block, const domain::Box<3>& cells) {
+            visit_rows(thread, block, cells, visit);
+        });
     }
     /// The same for visits that change their row and read rows beside it, of which they need no
     /// value that the visits of those rows change.
@@ -155,16 +162,13 @@ template <class T> class GridOperator {
         using Sums = std::array<parallel::CompensatedSum, Count>;
         std::array<ThreadSums, Count> all;
         all.fill(ThreadSums(threads()));
-        for (std::size_t block = 0; block < shape_.blocks(); ++block) {
-            const Slabs slabs(shape_.owned(block), threads());
-            on_threads(threads(), slabs.count(), [&](int thread) {
-                Sums sums; // stay in registers
-                const auto add = [&](const auto& row) { visit(row, sums); };
-                visit_rows(thread, block, slabs.part(shape_.owned(block), thread), add);
-                for (std::size_t i = 0; i < Count; ++i)
-                    all[i][thread].add(sums[i]);
-            });
-        }
+        for_slabs([&](int thread, std::size_t block, const domain::Box<3>& cells) {
+            Sums sums; // stay in registers
+            const auto add = [&](const auto& row) { visit(row, sums); };
+            visit_rows(thread, block, cells, add);
+            for (std::size_t i = 0; i < Count; ++i)
+                all[i][thread].add(sums[i]);
+        });
         Sums totals;
         for (std::size_t i = 0; i < Count; ++i)
             totals[i] = all[i].total();
@@ -177,8 +181,9 @@ template <class T> class GridOperator {
     /// Copy the cells of a field to a field on the same blocks; values and ghosts may differ.
     template <class From, class To>
     void copy(const domain::Field<From>& from, domain::Field<To>& to) const {
-        for_rows(
-            [&](const auto& row) { copy_row(first_of(from, row), first_of(to, row), row.size); });
+        for_slabs([&](int, std::size_t block, const domain::Box<3>& cells) {
+            copy_cells(from.view(block), to.view(block), cells);
+        });
     }
 
     /// Call `visit(stage, row)` for each stage and each row of this rank's blocks, in one traversal

@@ -22,9 +22,8 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     check_arrays(a().comm(), f, x, a().decomposition());
     {
         const auto pass = a().section("vector updates", 2);
-        a().for_rows([&](const auto& row) {
-            copy_row(&x[row.block](row.begin, row.j, row.k), GridOperator<double>::row_of(x_, row),
-                     row.size);
+        a().for_slabs([&](int, std::size_t block, const domain::Box<3>& cells) {
+            copy_cells<double>(x[block], x_.view(block), cells);
         });
     }
     report_ = {.solver = name()};
@@ -43,9 +42,8 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     if (a().singular())
         a().remove_mean(x_);
     const auto pass = a().section("vector updates", 2);
-    a().for_rows([&](const auto& row) {
-        copy_row(GridOperator<double>::row_of(x_, row), &x[row.block](row.begin, row.j, row.k),
-                 row.size);
+    a().for_slabs([&](int, std::size_t block, const domain::Box<3>& cells) {
+        copy_cells<double>(x_.view(block), x[block], cells);
     });
     return report_;
 }

@@ -22,8 +22,8 @@ namespace {
 /// Layers of ghosts, as many as van Leer's scheme reads.
 constexpr int ghosts = 2;
 
-/// Return the power of 2 of which positions along an axis are multiples, so that sums of positions and
-/// periods are exact and a surface cuts the same links at both ends of a periodic axis.
+/// Return the power of 2 of which positions along an axis are multiples, so that sums of positions
+/// and periods are exact and a surface cuts the same links at both ends of a periodic axis.
 double quantum_of(const std::vector<double>& vertices) {
     const double extent = vertices.back() - vertices.front();
     const double largest = std::max(std::abs(vertices.front()), std::abs(vertices.back()));

@@ -97,7 +97,8 @@ TEST_P(SolverThreads, DoNotChangeABitOfTheSolution) {
 
 INSTANTIATE_TEST_SUITE_P(Iterative, SolverThreads,
                          testing::Values("multigrid", "cg", "pipelined_cg", "bicgstab",
-                                         "cg/diagonal", "jacobi", "sor", "cg/fft"),
+                                         "cg/diagonal", "pipelined_cg/diagonal",
+                                         "bicgstab/diagonal", "jacobi", "sor", "cg/fft"),
                          [](const auto& param) {
                              std::string name = param.param;
                              std::replace(name.begin(), name.end(), '/', '_');

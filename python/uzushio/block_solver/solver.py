@@ -47,8 +47,10 @@ if TYPE_CHECKING:
 
 #: Kinds of fields that are computed by `derive`.
 _DERIVED = ("derived", "output")
-#: Positions of vertices on the diagonal of a zone that identify its mesh, in quarters of the cells.
-_ENDS, _QUARTERS = (0, 4), (0, 1, 2, 3, 4)
+#: Vertices on the diagonal of a zone that identify its mesh, in quarters of its cells, by their
+#: attribute in a checkpoint.
+_VERTICES = {"corners": (0, 4), "diagonals": (1, 2, 3)}
+_ELSEWHERE = "The checkpoint is of other zones or another domain"
 
 
 class BlockSolver(Solver):
@@ -238,15 +240,14 @@ class BlockSolver(Solver):
                 "step": self.step_index,
                 "time": self.time,
                 "steered": self._steered,
-                "corners": self._vertices(_ENDS),
-                "diagonals": self._vertices(_QUARTERS),
+                **{name: self._vertices(name) for name in _VERTICES},
             },
         )
 
     def restore(self, stored: StoredState) -> None:
         """Continue from a checkpoint of the same mesh, written on any number of ranks."""
         advice = "restart with the mesh of the run that wrote it"
-        self._check_corners(stored, advice)
+        self._check_vertices(stored, "corners", f"{_ELSEWHERE}: {advice}.")
         for name, field, _, _, array in self._arrays(whole=True):
             if tuple(stored.shapes.get(name, ())) != array.shape:
                 raise CaseError(
@@ -256,9 +257,8 @@ class BlockSolver(Solver):
                 )
             if field["kind"] != "derived":
                 stored.fill(name, array)
-        diagonals = stored.attributes.get("diagonals")
-        if diagonals is not None and not _close(diagonals, self._vertices(_QUARTERS)):
-            raise CaseError(f"The cells of the checkpoint are stretched in another way: {advice}.")
+        stretched = f"The cells of the checkpoint are stretched in another way: {advice}."
+        self._check_vertices(stored, "diagonals", stretched)
         self._resume(stored, self.core.resume)
 
     def interpolate(self, stored: StoredState) -> None:
@@ -267,7 +267,8 @@ class BlockSolver(Solver):
         Each zone is interpolated in index space (`block_solver/interpolation.py`): of second order,
         and values in cells are conserved if all cells of each grid have the same volume.
         """
-        self._check_corners(stored, "only the numbers of cells may differ with --interpolate")
+        advice = "only the numbers of cells may differ with --interpolate"
+        self._check_vertices(stored, "corners", f"{_ELSEWHERE}: {advice}.")
         for name, field, _, stagger, array in self._arrays(whole=True):
             if field["kind"] == "derived":
                 continue
@@ -293,20 +294,20 @@ class BlockSolver(Solver):
         begin(float(stored.attributes["time"]))
         self.time, self._derived_step = self.core.time, None
 
-    def _check_corners(self, stored: StoredState, advice: str) -> None:
-        """Raise `CaseError` if the zones of a checkpoint are elsewhere; early ones do not say."""
-        corners = stored.attributes.get("corners")
-        if corners is not None and not _close(corners, self._vertices(_ENDS)):
-            raise CaseError(f"The checkpoint is of other zones or another domain: {advice}.")
+    def _check_vertices(self, stored: StoredState, name: str, problem: str) -> None:
+        """Raise `CaseError` if vertices of a checkpoint are elsewhere; early ones have none."""
+        vertices = stored.attributes.get(name)
+        if vertices is not None and not _close(vertices, self._vertices(name)):
+            raise CaseError(problem)
 
-    def _vertices(self, quarters: Sequence[int]) -> dict[str, list[float]]:
-        """Return the positions of vertices on each zone's diagonal, at quarters of its cells."""
-        found = {}
+    def _vertices(self, name: str) -> dict[str, list[float]]:
+        """Return the positions of the vertices in `_VERTICES` of each zone."""
+        found, quarters = {}, _VERTICES[name]
         for number, zone in enumerate(self.core.zones()):
             at = np.empty((len(quarters), 1, 1, 1, 3))
             for quarter, out in zip(quarters, at, strict=True):
-                cells = tuple(quarter * count // 4 for count in zone["cells"])
-                self.core.write_vertices(number, cells, out)
+                vertex = tuple(quarter * count // 4 for count in zone["cells"])
+                self.core.write_vertices(number, vertex, out)
             found[zone["name"]] = at.ravel().tolist()
         return found
 
