@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "staging/home_path.hpp"
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/stream_group.hpp"
 
 namespace uzushio::staging {
@@ -38,10 +38,11 @@ EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
         std::ifstream stream(chosen, std::ios::binary);
         std::stringstream text;
         // An empty file is a file of defaults.
-        if (!std::filesystem::is_regular_file(chosen) || !stream ||
-            (stream.peek() != std::ifstream::traits_type::eof() && !(text << stream.rdbuf())))
-            throw StagingError("The staging options cannot be read from " + where +
-                               ": there is no such file, or it may not be read.");
+        require(
+            std::filesystem::is_regular_file(chosen) && stream &&
+                (stream.peek() == std::ifstream::traits_type::eof() || (text << stream.rdbuf())),
+            "The staging options cannot be read from ", where,
+            ": there is no such file, or it may not be read.");
         yaml = text.str();
     });
     where = from_rank_0(group, where);

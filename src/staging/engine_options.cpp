@@ -14,6 +14,7 @@
 
 #include "staging/home_path.hpp"
 #include "staging/quantity.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
@@ -25,11 +26,10 @@ struct Value {
     std::string key; ///< with the sections around it: "queue.depth"
     const std::string& where;
 
-    [[noreturn]] void fail(const std::string& sentence) const {
+    [[noreturn]] void fail(const std::string& problem) const {
         const YAML::Mark mark = node.Mark();
-        throw StagingError(where +
-                           (mark.is_null() ? "" : ", line " + std::to_string(mark.line + 1)) +
-                           ": " + sentence);
+        throw StagingError(sentence(where, mark.is_null() ? "" : sentence(", line ", mark.line + 1),
+                                    ": ", problem));
     }
     [[noreturn]] void must_be(const std::string& allowed) const {
         std::string is = node.IsScalar()     ? "is \"" + node.Scalar() + "\""
@@ -81,8 +81,8 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 constexpr std::size_t max_bytes = 500'000;
 
 [[noreturn]] void fail_as_too_large(const std::string& where) {
-    throw StagingError(where + ": There are more than " + std::to_string(max_bytes / 1000) +
-                       " kB; options are a few lines of YAML.");
+    throw StagingError(sentence(where, ": There are more than ", max_bytes / 1000,
+                                " kB; options are a few lines of YAML."));
 }
 
 // ---- values -----------------------------------------------------------------------------------
@@ -230,18 +230,16 @@ EngineOptions parse_options(std::string_view yaml, const std::string& where) {
         fail_as_too_large(where);
     try {
         const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
-        if (documents.size() > 1)
-            throw StagingError(where + ": There must be one document, not " +
-                               std::to_string(documents.size()) + ".");
+        require(documents.size() <= 1, where, ": There must be one document, not ",
+                documents.size(), ".");
         if (!documents.empty() && !documents[0].IsNull()) {
-            if (!documents[0].IsMap())
-                throw StagingError(where + ": The options must be keys and values, such as "
-                                           "\"engine: shm\".");
+            require(documents[0].IsMap(), where,
+                    ": The options must be keys and values, such as \"engine: shm\".");
             read_section({documents[0], "", where}, keys_of(options));
         }
     } catch (const YAML::Exception& error) {
-        throw StagingError(where + ", line " + std::to_string(error.mark.line + 1) +
-                           ": This is not YAML: " + error.msg + ".");
+        throw StagingError(sentence(where, ", line ", error.mark.line + 1,
+                                    ": This is not YAML: ", error.msg, "."));
     }
     return options;
 }
@@ -250,10 +248,10 @@ EngineOptions read_options(const std::filesystem::path& given) {
     const auto file = with_home(given.string());
     std::ifstream stream(file, std::ios::binary);
     std::string text(max_bytes + 1, '\0');
-    if (!stream || (!stream.read(text.data(), static_cast<std::streamsize>(text.size())) &&
-                    stream.gcount() == 0))
-        throw StagingError("The options cannot be read from " + file.string() +
-                           ": there is no such file, it is empty, or it may not be read.");
+    require(stream && (stream.read(text.data(), static_cast<std::streamsize>(text.size())) ||
+                       stream.gcount() != 0),
+            "The options cannot be read from ", file,
+            ": there is no such file, it is empty, or it may not be read.");
     text.resize(static_cast<std::size_t>(stream.gcount()));
     return parse_options(text, file.string());
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "parallel/aligned_array.hpp"
-#include "staging/quote.hpp"
 #include "staging/reader_state.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
@@ -13,11 +12,6 @@
 #include "staging/wire/checksum.hpp"
 
 namespace uzushio::staging {
-namespace {
-
-constexpr Require<StagingError> require;
-
-} // namespace
 
 Reader::Reader(const std::string& contact, MPI_Comm comm, const ReaderOptions& options)
     : state_(std::make_unique<State>(comm, options)) {
@@ -154,9 +148,8 @@ bool Reader::verify(std::string_view field, std::uint32_t block) {
     const auto [place, number] = state.field_and_array(field, block);
     const StepInfo& step = state.announce().step;
     const StoredArray& array = step.blocks[block].arrays[number];
-    require(array.checksum.has_value(), "The values of field " + quote(field) +
-                                            " have no checksum: open the writer with "
-                                            "checksums to verify them.");
+    require(array.checksum.has_value(), "The values of field ", quote(field),
+            " have no checksum: open the writer with checksums to verify them.");
     const ComponentOrder order = natural_order(array.layout);
     if (const auto values = state.source->view(state.announce(), block, number))
         return checksum(*values, order) == *array.checksum;
@@ -176,9 +169,8 @@ std::uint64_t Reader::send(std::string text) {
     require(state.group.rank() == 0, "Commands are sent by rank 0 of a reader.");
     require(state.source && !state.detached && !state.ended,
             "The stream has ended, or the reader has detached: a command cannot be sent.");
-    require(text.size() <= Command::max_text,
-            "A command has at most " + std::to_string(Command::max_text) + " bytes; this one has " +
-                std::to_string(text.size()) + ".");
+    require(text.size() <= Command::max_text, "A command has at most ", Command::max_text,
+            " bytes; this one has ", text.size(), ".");
     state.source->send({++state.commands, std::move(text)});
     return state.commands;
 }

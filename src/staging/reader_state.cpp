@@ -5,7 +5,6 @@
 
 #include "staging/datamodel/copy.hpp"
 #include "staging/datamodel/select.hpp"
-#include "staging/quote.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -13,8 +12,6 @@
 
 namespace uzushio::staging {
 namespace {
-
-constexpr Require<StagingError> require;
 
 /// Decode an Announce message from untrusted bytes.
 std::shared_ptr<const Announce> decode_announce(std::span<const std::byte> bytes) {
@@ -26,8 +23,8 @@ std::shared_ptr<const Announce> decode_announce(std::span<const std::byte> bytes
     require(announce != nullptr, "The writer sent something else where it should announce a step.");
     for (const Block& block : announce->step.blocks)
         require(announce->places.empty() || block.rank < announce->places.size(),
-                "The writer announced a block of rank " + std::to_string(block.rank) +
-                    ", but only " + std::to_string(announce->places.size()) + " ranks.");
+                "The writer announced a block of rank ", block.rank, ", but only ",
+                announce->places.size(), " ranks.");
     return std::make_shared<const Announce>(std::move(*announce));
 }
 
@@ -64,10 +61,9 @@ Reader::State::State(MPI_Comm comm, const ReaderOptions& reader_options)
     : group(stream_group(comm, "this reader")), options(reader_options) {}
 
 void Reader::State::require_own_process() const {
-    require(process.here(), [] {
-        return "The reader belongs to the process that attached it: attach another reader in a "
-               "forked process.";
-    });
+    require(process.here(),
+            "The reader belongs to the process that attached it: attach another reader in a "
+            "forked process.");
 }
 
 Reader::State::Step Reader::State::current_step() const {
@@ -96,9 +92,9 @@ std::uint32_t Reader::State::field_of(std::string_view name) {
     if (!field) {
         std::string names;
         for (const Field& known : step.fields)
-            names += (names.empty() ? " It has " : ", ") + quote(known.name);
-        throw StagingError("The step has no field " + quote(name) + "." + names +
-                           (names.empty() ? "" : "."));
+            names += sentence(names.empty() ? " It has " : ", ", quote(known.name));
+        throw StagingError(sentence("The step has no field ", quote(name), ".", names,
+                                    (names.empty() ? "" : ".")));
     }
     return *field;
 }
@@ -114,34 +110,26 @@ std::pair<std::uint32_t, std::uint32_t> Reader::State::field_and_array(std::stri
                                                                        std::uint32_t block) {
     const StepInfo& step = announce().step;
     const std::uint32_t field = field_of(name);
-    require(block < step.blocks.size(), [&] {
-        return "The step has no block of the number " + std::to_string(block) + ": it has " +
-               std::to_string(step.blocks.size()) + ".";
-    });
+    require(block < step.blocks.size(), "The step has no block of the number ", block, ": it has ",
+            step.blocks.size(), ".");
     const auto array = array_of(step.blocks[block], field);
-    require(array.has_value(), [&] {
-        return "Block " + std::to_string(step.blocks[block].id) + " has no values of field " +
-               quote(name) + ".";
-    });
+    require(array.has_value(), "Block ", step.blocks[block].id, " has no values of field ",
+            quote(name), ".");
     return {field, *array};
 }
 
 void Reader::State::require_shape(std::uint32_t field, const Box& box, const ArrayView& to) {
     const Field& of = announce().step.fields[field];
-    const auto what = [&] { return "The memory for field " + quote(of.name); };
-    require(to.count == box.extents(), [&] {
-        return what() + " has the shape " + box_text(Box::of(to.count)) +
-               ", but the box to read is " + box_text(box) + ".";
-    });
-    require(to.components == of.components, [&] {
-        return what() + " is for " + std::to_string(to.components) +
-               " components, but the field has " + std::to_string(of.components) + ".";
-    });
-    require(to.scalar_bytes == size_of(of.type), [&] {
-        return what() + " is for values of " + std::to_string(to.scalar_bytes) +
-               " bytes, but the field is of " + std::string(name_of(of.type)) + ".";
-    });
-    require(to.data != nullptr || box.empty(), [&] { return what() + " is a null pointer."; });
+    const auto what = [&] { return sentence("The memory for field ", quote(of.name)); };
+    require(
+        to.count == box.extents(), what, " has the shape ",
+        [&] { return box_text(Box::of(to.count)); }, ", but the box to read is ",
+        [&] { return box_text(box); }, ".");
+    require(to.components == of.components, what, " is for ", to.components,
+            " components, but the field has ", of.components, ".");
+    require(to.scalar_bytes == size_of(of.type), what, " is for values of ", to.scalar_bytes,
+            " bytes, but the field is of ", name_of(of.type), ".");
+    require(to.data != nullptr || box.empty(), what, " is a null pointer.");
 }
 
 void Reader::State::copy_visible(const ReadPlan& plan, const ArrayView& to,
@@ -174,9 +162,9 @@ void Reader::State::agree_on_command(Command command) {
     if (max[0] != ~max[1]) {
         detached = true; // no further collective call
         constexpr std::array<const char*, 3> names{"next", "release", "detach"};
-        throw StagingError("Some ranks of this reader called " + std::string(names[~max[1]]) +
-                           " while others called " + names[max[0]] +
-                           ": all ranks must call the same member, and detach together.");
+        throw StagingError(sentence("Some ranks of this reader called ", names[~max[1]],
+                                    " while others called ", names[max[0]],
+                                    ": all ranks must call the same member, and detach together."));
     }
     if (max[2] != 0)
         group.agree(keep ? keep_reason : std::nullopt);

@@ -6,7 +6,6 @@
 #include "staging/datamodel/description.hpp"
 #include "staging/process_identity.hpp"
 #include "staging/queue/buffer_pool.hpp"
-#include "staging/quote.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -14,11 +13,6 @@
 #include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::staging {
-namespace {
-
-constexpr Require<StagingError> require;
-
-} // namespace
 
 struct Writer::State {
     State(std::string stream, MPI_Comm comm)
@@ -26,15 +20,13 @@ struct Writer::State {
           description(static_cast<std::uint32_t>(group.rank())) {}
 
     void require_own(const char* member) const {
-        require(process.here(), "The stream " + quote(name) +
-                                    " belongs to the process that opened it: " + member +
-                                    " cannot be called in a forked process.");
+        require(process.here(), "The stream ", quote(name),
+                " belongs to the process that opened it: ", member,
+                " cannot be called in a forked process.");
     }
     void require_open_step(const char* member) const {
-        if (closed)
-            throw StagingError("The stream " + quote(name) + " is closed.");
-        if (!step_open)
-            throw StagingError(std::string(member) + " belongs between begin_step and end_step.");
+        require(!closed, "The stream ", quote(name), " is closed.");
+        require(step_open, member, " belongs between begin_step and end_step.");
     }
 
     /// Throw on all ranks if one has an error, or if their steps differ: one reduction for both.
@@ -44,10 +36,9 @@ struct Writer::State {
         group.max(max);
         if (max[0] != 0)
             group.agree(error);
-        require(max[1] == ~max[2], "Ranks publish steps " +
-                                       std::to_string(static_cast<std::int64_t>(max[1])) + " and " +
-                                       std::to_string(static_cast<std::int64_t>(~max[2])) +
-                                       " as one: all must publish the same step.");
+        require(max[1] == ~max[2], "Ranks publish steps ", static_cast<std::int64_t>(max[1]),
+                " and ", static_cast<std::int64_t>(~max[2]),
+                " as one: all must publish the same step.");
     }
 
     /// Notify the other ranks that this rank has failed.
@@ -137,12 +128,11 @@ void Writer::remove_block(std::uint64_t id) { state_->description.remove_block(i
 void Writer::begin_step(std::int64_t index, double time) {
     State& state = *state_;
     state.require_own("begin_step");
-    require(!state.closed, "The stream " + quote(state.name) + " is closed: no step can begin.");
-    require(!state.publishing,
-            "Step " + std::to_string(state.index) +
-                " is being published: no other can begin inside the work on it.");
-    require(!state.step_open, "Step " + std::to_string(state.index) +
-                                  " is open: end_step is missing before begin_step.");
+    require(!state.closed, "The stream ", quote(state.name), " is closed: no step can begin.");
+    require(!state.publishing, "Step ", state.index,
+            " is being published: no other can begin inside the work on it.");
+    require(!state.step_open, "Step ", state.index,
+            " is open: end_step is missing before begin_step.");
     state.step_open = true;
     state.index = index;
     state.time = time;
@@ -234,8 +224,8 @@ void Writer::close() {
     if (state.closed || !state.process.here())
         return;
     state.group.run_collectively([&] {
-        require(!state.step_open, "Step " + std::to_string(state.index) +
-                                      " is open: end_step is missing before close.");
+        require(!state.step_open, "Step ", state.index,
+                " is open: end_step is missing before close.");
     });
     state.closed = true;
     state.engine->close();
@@ -260,9 +250,8 @@ std::vector<ReceivedCommand> Writer::take_commands() {
 }
 
 void Writer::reply(std::uint64_t reader, std::uint64_t number, std::string text) {
-    require(text.size() <= Reply::max_text,
-            "A reply has at most " + std::to_string(Reply::max_text) + " bytes; this one has " +
-                std::to_string(text.size()) + ".");
+    require(text.size() <= Reply::max_text, "A reply has at most ", Reply::max_text,
+            " bytes; this one has ", text.size(), ".");
     if (!state_->closed && state_->process.here())
         state_->engine->reply(reader, {number, std::move(text)});
 }

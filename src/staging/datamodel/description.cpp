@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "staging/quote.hpp"
 #include "staging/require.hpp"
-#include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
 namespace {
-
-constexpr Require<StagingError> require;
 
 const char* name_of(Association association) {
     return association == Association::vertex ? "vertices" : "elements";
@@ -33,7 +29,7 @@ template <class Named> std::string names_of(const std::vector<Named>& list) {
         return "none is described yet";
     std::string text = "described are ";
     for (std::size_t i = 0; i < list.size(); ++i)
-        text += (i ? ", " : "") + quote(list[i].name);
+        text += sentence(i ? ", " : "", quote(list[i].name));
     return text;
 }
 
@@ -42,9 +38,8 @@ void require_coordinates(const std::string& subject, const RectilinearCoords& co
     constexpr std::array axes{"z", "y", "x"};
     for (std::size_t a = 0; a < 3; ++a) {
         const auto given = static_cast<std::int64_t>(coords.values[a].size());
-        require(given == vertices.extent(a),
-                subject + " has " + std::to_string(vertices.extent(a)) + " vertices along " +
-                    axes[a] + ", but " + std::to_string(given) + " coordinates were given.");
+        require(given == vertices.extent(a), subject, " has ", vertices.extent(a),
+                " vertices along ", axes[a], ", but ", given, " coordinates were given.");
     }
 }
 
@@ -57,14 +52,13 @@ void Description::attribute(std::string name,
 
 void Description::mesh(std::string name, const Box& elements, std::uint8_t dimension,
                        std::variant<UniformCoords, RectilinearCoords, ExplicitCoords> coords) {
-    const std::string subject = "Mesh " + quote(name);
+    const std::string subject = sentence("Mesh ", quote(name));
     require(!name.empty(), "A mesh needs a name.");
-    require(dimension >= 1 && dimension <= 3, subject + " must have 1, 2 or 3 dimensions.");
-    require(is_valid(elements), subject + " has an impossible box of elements.");
+    require(dimension >= 1 && dimension <= 3, subject, " must have 1, 2 or 3 dimensions.");
+    require(is_valid(elements), subject, " has an impossible box of elements.");
     for (std::size_t axis = 0; axis + dimension < 3; ++axis)
-        require(elements.extent(axis) == 1,
-                subject + " has " + std::to_string(dimension) +
-                    " dimensions: along the others, counted from z, it must have one element.");
+        require(elements.extent(axis) == 1, subject, " has ", dimension,
+                " dimensions: along the others, counted from z, it must have one element.");
     if (const auto* lines = std::get_if<RectilinearCoords>(&coords))
         require_coordinates(subject, *lines, vertices_of(elements, dimension));
 
@@ -85,9 +79,9 @@ void Description::mesh(std::string name, const Box& elements, std::uint8_t dimen
 void Description::field(std::string name, std::string_view mesh, Association association,
                         ScalarType type, std::uint32_t components,
                         std::vector<Attribute> attributes) {
-    const std::string subject = "Field " + quote(name);
+    const std::string subject = sentence("Field ", quote(name));
     require(!name.empty(), "A field needs a name.");
-    require(components >= 1 && components <= 65536, subject + " must have 1 to 65536 components.");
+    require(components >= 1 && components <= 65536, subject, " must have 1 to 65536 components.");
     Field field{std::move(name), mesh_of(mesh),        association, type,
                 components,      std::move(attributes)};
     const auto known = find_field(described_, field.name);
@@ -103,11 +97,10 @@ void Description::block(std::uint64_t id, std::string_view mesh, const Box& owne
     const bool of_elements = association == Association::element;
     const Box all =
         of_elements ? topology.elements : vertices_of(topology.elements, topology.dimension);
-    require(is_valid(owned), subject + " has an impossible box.");
-    require(all.contains(owned), subject + " with " + name_of(association) + " " +
-                                     box_text(owned, topology.dimension) + " reaches out of mesh " +
-                                     quote(mesh) + ", which has " + name_of(association) + " " +
-                                     box_text(all, topology.dimension) + ".");
+    require(is_valid(owned), subject, " has an impossible box.");
+    require(all.contains(owned), subject, " with ", name_of(association), " ",
+            box_text(owned, topology.dimension), " reaches out of mesh ", quote(mesh),
+            ", which has ", name_of(association), " ", box_text(all, topology.dimension), ".");
     Block block = of_elements ? Block::with_elements(owned, topology.dimension)
                               : Block::with_vertices(owned, topology.dimension);
     block.id = id;
@@ -127,21 +120,16 @@ ConstArrayView Description::shape(std::string_view name, std::uint64_t id,
                                   const Ghosts& ghosts) const {
     const Field& field = described_.fields[field_of(name)];
     const Block& block = block_of(id).block;
-    require(field.topology == block.topology, [&] {
-        return "Field " + quote(name) + " is on mesh " +
-               quote(described_.topologies[field.topology].name) + ", but block " +
-               std::to_string(id) + " is of mesh " +
-               quote(described_.topologies[block.topology].name) + ".";
-    });
+    require(field.topology == block.topology, "Field ", quote(name), " is on mesh ",
+            quote(described_.topologies[field.topology].name), ", but block ", id, " is of mesh ",
+            quote(described_.topologies[block.topology].name), ".");
     const Extent count = grow(block.owned(field.association), ghosts).extents();
     return packed_view<const std::byte>(nullptr, count, field.components, size_of(field.type));
 }
 
 void Description::require_no_values(std::string_view name, std::uint64_t id) const {
-    require(!block_of(id).values.contains(field_of(name)), [&] {
-        return "Field " + quote(name) + " of block " + std::to_string(id) +
-               " has its values of this step already: put them once.";
-    });
+    require(!block_of(id).values.contains(field_of(name)), "Field ", quote(name), " of block ", id,
+            " has its values of this step already: put them once.");
 }
 
 void Description::put(std::string_view name, std::uint64_t id, const ConstArrayView& values,
@@ -150,23 +138,19 @@ void Description::put(std::string_view name, std::uint64_t id, const ConstArrayV
     const Field& field = described_.fields[field_of(name)];
     const int dimension = described_.topologies[field.topology].dimension;
     const auto values_of = [&] {
-        return "The values of field " + quote(name) + " of block " + std::to_string(id);
+        return sentence("The values of field ", quote(name), " of block ", id);
     };
-    require(values.count == expected.count, [&] {
-        return values_of() + " are " + counts_text(values.count, dimension) + ", but its " +
-               name_of(field.association) + " with these ghost layers are " +
-               counts_text(expected.count, dimension) + ".";
-    });
-    require(values.components == expected.components, [&] {
-        return values_of() + " have " + std::to_string(values.components) +
-               " components, but the field has " + std::to_string(expected.components) + ".";
-    });
-    require(values.scalar_bytes == expected.scalar_bytes, [&] {
-        return values_of() + " take " + std::to_string(values.scalar_bytes) +
-               " bytes each, but the field is of " + std::string(name_of(field.type)) + ".";
-    });
-    require(values.data != nullptr || Box::of(values.count).empty(),
-            [&] { return values_of() + " are a null pointer."; });
+    require(
+        values.count == expected.count, values_of, " are ",
+        [&] { return counts_text(values.count, dimension); }, ", but its ",
+        name_of(field.association), " with these ghost layers are ",
+        [&] { return counts_text(expected.count, dimension); }, ".");
+    require(values.components == expected.components, values_of, " have ", values.components,
+            " components, but the field has ", expected.components, ".");
+    require(values.scalar_bytes == expected.scalar_bytes, values_of, " take ", values.scalar_bytes,
+            " bytes each, but the field is of ", name_of(field.type), ".");
+    require(values.data != nullptr || Box::of(values.count).empty(), values_of,
+            " are a null pointer.");
     require_no_values(name, id);
     blocks_.at(id).values.emplace(field_of(name), FieldValues{values, ghosts});
 }
@@ -196,31 +180,29 @@ void Description::clear() {
 
 std::uint32_t Description::mesh_of(std::string_view name) const {
     const auto place = find_topology(described_, name);
-    require(place.has_value(), [&] {
-        return "There is no mesh " + quote(name) + ": " + names_of(described_.topologies) + ".";
-    });
+    require(
+        place.has_value(), "There is no mesh ", quote(name), ": ",
+        [&] { return names_of(described_.topologies); }, ".");
     return *place;
 }
 
 std::uint32_t Description::field_of(std::string_view name) const {
     const auto place = find_field(described_, name);
-    require(place.has_value(), [&] {
-        return "There is no field " + quote(name) + ": " + names_of(described_.fields) + ".";
-    });
+    require(
+        place.has_value(), "There is no field ", quote(name), ": ",
+        [&] { return names_of(described_.fields); }, ".");
     return *place;
 }
 
 const Description::DescribedBlock& Description::block_of(std::uint64_t id) const {
     const auto place = blocks_.find(id);
-    require(place != blocks_.end(), [&] {
-        return "This rank has no block " + std::to_string(id) +
-               ": describe it before its values are put.";
-    });
+    require(place != blocks_.end(), "This rank has no block ", id,
+            ": describe it before its values are put.");
     return place->second;
 }
 
 void Description::require_unused(bool used, const std::string& what) const {
-    require(!used, what + " has values in the step that is open: change it after end_step.");
+    require(!used, what, " has values in the step that is open: change it after end_step.");
 }
 
 bool Description::uses_mesh(std::uint32_t mesh) const {

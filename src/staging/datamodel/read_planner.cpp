@@ -4,9 +4,12 @@
 #include <tuple>
 
 #include "staging/datamodel/model_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging {
 namespace {
+
+constexpr Require<ModelError> require_valid;
 
 std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
     for (std::size_t i = 0; i < block.arrays.size(); ++i)
@@ -15,16 +18,10 @@ std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
     return std::nullopt;
 }
 
-void require_valid(const Box& box) {
-    if (!is_valid(box))
-        throw ModelError("The box " + box_text(box) + ", is not valid.");
-}
-
 } // namespace
 
 ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(field) {
-    if (field >= step.fields.size())
-        throw ModelError("The step has no field of the number " + std::to_string(field) + ".");
+    require_valid(field < step.fields.size(), "The step has no field of the number ", field, ".");
     std::vector<Box> owned, stored;
     bool with_ghosts = false;
     for (std::size_t b = 0; b < step.blocks.size(); ++b) {
@@ -46,7 +43,7 @@ ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(fie
 }
 
 ReadPlan ReadPlanner::plan(const Box& box) const {
-    require_valid(box);
+    require_valid(is_valid(box), "The box ", [&] { return box_text(box); }, ", is not valid.");
     ReadPlan plan;
     plan.box = box;
     std::vector<domain::FirstOwners<3>::Part> parts;
@@ -76,8 +73,7 @@ void ReadPlanner::add(ReadPlan& plan, std::size_t block, const Box& part, bool g
 
 ReadPlan ReadPlanner::plan_block(const StepInfo& step, std::uint32_t block,
                                  bool with_ghosts) const {
-    if (block >= step.blocks.size())
-        throw ModelError("The step has no block of the number " + std::to_string(block) + ".");
+    require_valid(block < step.blocks.size(), "The step has no block of the number ", block, ".");
     const auto holder = std::lower_bound(
         blocks_.begin(), blocks_.end(), block,
         [](const StoredBlock& h, std::uint32_t number) { return h.block < number; });

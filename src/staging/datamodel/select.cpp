@@ -8,36 +8,28 @@
 namespace uzushio::staging {
 namespace {
 
-constexpr Require<ModelError> require;
+constexpr Require<ModelError> require_valid;
 
 } // namespace
 
 ConstArrayView select(const StepInfo& step, std::uint32_t rank, const PieceRequest& request,
                       std::span<const std::byte> segment) {
-    require(request.block < step.blocks.size(), [&] {
-        return "The step has no block of the number " + std::to_string(request.block) + ".";
-    });
+    require_valid(request.block < step.blocks.size(), "The step has no block of the number ",
+                  request.block, ".");
     const Block& block = step.blocks[request.block];
-    require(block.rank == rank, [&] {
-        return "Rank " + std::to_string(rank) + " received a request for block " +
-               std::to_string(block.id) + ", which is on rank " + std::to_string(block.rank) + ".";
-    });
-    require(request.array < block.arrays.size(), [&] {
-        return "Block " + std::to_string(block.id) + " has no array of the number " +
-               std::to_string(request.array) + ".";
-    });
+    require_valid(block.rank == rank, "Rank ", rank, " received a request for block ", block.id,
+                  ", which is on rank ", block.rank, ".");
+    require_valid(request.array < block.arrays.size(), "Block ", block.id,
+                  " has no array of the number ", request.array, ".");
     const ConstArrayView all = view_of(step, block, block.arrays[request.array], segment);
-    require(is_valid(request.source) && Box::of(all.count).contains(request.source), [&] {
-        return "The requested box " +
-               (is_valid(request.source) ? box_text(request.source) + " " : "") +
-               "is not inside the array, which is " + box_text(Box::of(all.count)) + ".";
-    });
-    require(request.components >= 1 && request.components <= all.components &&
-                request.first_component <= all.components - request.components,
-            [&] {
-                return "The array has " + std::to_string(all.components) +
-                       " components, not the requested ones.";
-            });
+    require_valid(
+        is_valid(request.source) && Box::of(all.count).contains(request.source),
+        "The requested box ",
+        [&] { return is_valid(request.source) ? box_text(request.source) + " " : ""; },
+        "is not inside the array, which is ", [&] { return box_text(Box::of(all.count)); }, ".");
+    require_valid(request.components >= 1 && request.components <= all.components &&
+                      request.first_component <= all.components - request.components,
+                  "The array has ", all.components, " components, not the requested ones.");
     return all.sub(request.source).select_components(request.first_component, request.components);
 }
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/quote.hpp"
 #include "staging/require.hpp"
 
 namespace uzushio::staging {
@@ -15,7 +14,7 @@ namespace {
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 constexpr std::uint32_t max_components = 1u << 16;
 
-constexpr Require<ModelError> require;
+constexpr Require<ModelError> require_valid;
 
 template <class Named>
 std::optional<std::uint32_t> find(const std::vector<Named>& list, std::string_view name) {
@@ -33,8 +32,9 @@ void require_unique_names(const std::vector<Named>& list, const std::string& wha
         names.push_back(item.name);
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
-    require(twice == names.end(), "The step has two " + what + " of the name " +
-                                      (twice == names.end() ? "" : quote(*twice)) + ".");
+    require_valid(
+        twice == names.end(), "The step has two ", what, " of the name ",
+        [&] { return quote(*twice); }, ".");
 }
 
 /// Return the bytes from the first value to the last; empty if the array overlaps itself or exceeds
@@ -74,29 +74,31 @@ std::optional<std::uint64_t> span_of(const StepInfo& step, const Block& block,
 
 void validate_topologies(const StepInfo& step) {
     for (const auto& topology : step.topologies) {
-        const std::string subject = "Topology " + quote(topology.name);
-        require(topology.coordset < step.coordsets.size(), subject + " names an unknown coordset.");
-        require(topology.dimension >= 1 && topology.dimension <= 3,
-                subject + " must have 1, 2 or 3 dimensions.");
-        require(is_valid(topology.elements), subject + " has an impossible box of elements.");
+        const auto subject = [&] { return sentence("Topology ", quote(topology.name)); };
+        require_valid(topology.coordset < step.coordsets.size(), subject,
+                      " names an unknown coordset.");
+        require_valid(topology.dimension >= 1 && topology.dimension <= 3, subject,
+                      " must have 1, 2 or 3 dimensions.");
+        require_valid(is_valid(topology.elements), subject, " has an impossible box of elements.");
         for (std::size_t axis = 0; axis + topology.dimension < 3; ++axis)
-            require(topology.elements.extent(axis) <= 1,
-                    subject + " has more than one element along an axis beyond its dimension.");
+            require_valid(topology.elements.extent(axis) <= 1, subject,
+                          " has more than one element along an axis beyond its dimension.");
     }
 }
 
 void validate_fields(const StepInfo& step) {
     for (const auto& field : step.fields) {
-        const std::string subject = "Field " + quote(field.name);
-        require(field.topology < step.topologies.size(), subject + " names an unknown topology.");
-        require(is_scalar_type(static_cast<std::uint8_t>(field.type)),
-                subject + " has an unknown type.");
-        require(field.association == Association::vertex ||
-                    field.association == Association::element,
-                subject + " belongs neither to vertices nor to elements.");
-        require(field.components >= 1 && field.components <= max_components,
-                subject + " must have 1 to 65536 components.");
-        require_unique_names(field.attributes, "attributes on field " + quote(field.name));
+        const auto subject = [&] { return sentence("Field ", quote(field.name)); };
+        require_valid(field.topology < step.topologies.size(), subject,
+                      " names an unknown topology.");
+        require_valid(is_scalar_type(static_cast<std::uint8_t>(field.type)), subject,
+                      " has an unknown type.");
+        require_valid(field.association == Association::vertex ||
+                          field.association == Association::element,
+                      subject, " belongs neither to vertices nor to elements.");
+        require_valid(field.components >= 1 && field.components <= max_components, subject,
+                      " must have 1 to 65536 components.");
+        require_unique_names(field.attributes, sentence("attributes on field ", quote(field.name)));
     }
 }
 
@@ -108,50 +110,46 @@ void validate_coordsets(const StepInfo& step) {
         const auto* coords = std::get_if<ExplicitCoords>(&coordset.coords);
         const auto field = coords != nullptr ? fields.find(coords->field) : fields.end();
         // A rank without blocks of the topology may lack the field: only a wrong one is an error.
-        require(field == fields.end() || field->second->association == Association::vertex,
-                "Coordset " + quote(coordset.name) +
-                    " takes coordinates from a field that is not on vertices.");
+        require_valid(field == fields.end() || field->second->association == Association::vertex,
+                      "Coordset ", quote(coordset.name),
+                      " takes coordinates from a field that is not on vertices.");
     }
 }
 
 void validate_array(const StepInfo& step, const Block& block, const StoredArray& array) {
-    require(array.field < step.fields.size(), [&] {
-        return "An array of block " + std::to_string(block.id) + " names an unknown field.";
-    });
+    require_valid(array.field < step.fields.size(), "An array of block ", block.id,
+                  " names an unknown field.");
     const Field& field = step.fields[array.field];
     const auto subject = [&] {
-        return "The array of field " + quote(field.name) + " on block " + std::to_string(block.id);
+        return sentence("The array of field ", quote(field.name), " on block ", block.id);
     };
-    require(field.topology == block.topology,
-            [&] { return subject() + " is not on the topology of its field."; });
-    require(span_of(step, block, array).has_value(), [&] {
-        return subject() + " has strides with which its values overlap or exceed memory.";
-    });
-    require(array.offset <= max_bytes, [&] { return subject() + " lies outside any memory."; });
+    require_valid(field.topology == block.topology, subject,
+                  " is not on the topology of its field.");
+    require_valid(span_of(step, block, array).has_value(), subject,
+                  " has strides with which its values overlap or exceed memory.");
+    require_valid(array.offset <= max_bytes, subject, " lies outside any memory.");
 }
 
 /// `fields` is scratch memory for the indices of a block's fields.
 void validate_block(const StepInfo& step, const Block& block, std::vector<std::uint32_t>& fields) {
-    const auto subject = [&] { return "Block " + std::to_string(block.id); };
-    require(block.topology < step.topologies.size(),
-            [&] { return subject() + " names an unknown topology."; });
+    const auto subject = [&] { return sentence("Block ", block.id); };
+    require_valid(block.topology < step.topologies.size(), subject, " names an unknown topology.");
     const Topology& topology = step.topologies[block.topology];
-    require(is_valid(block.elements) && is_valid(block.vertices),
-            [&] { return subject() + " has an impossible box."; });
+    require_valid(is_valid(block.elements) && is_valid(block.vertices), subject,
+                  " has an impossible box.");
     const Box vertices = vertices_of(topology.elements, topology.dimension);
-    require(topology.elements.contains(block.elements) && vertices.contains(block.vertices), [&] {
-        return subject() + " with elements " + box_text(block.elements) +
-               " reaches out of topology " + quote(topology.name) + " with elements " +
-               box_text(topology.elements) + ".";
-    });
+    require_valid(
+        topology.elements.contains(block.elements) && vertices.contains(block.vertices), subject,
+        " with elements ", [&] { return box_text(block.elements); }, " reaches out of topology ",
+        quote(topology.name), " with elements ", [&] { return box_text(topology.elements); }, ".");
     fields.clear();
     for (const auto& array : block.arrays) {
         validate_array(step, block, array);
         fields.push_back(array.field);
     }
     std::sort(fields.begin(), fields.end());
-    require(std::adjacent_find(fields.begin(), fields.end()) == fields.end(),
-            [&] { return subject() + " has two arrays of one field."; });
+    require_valid(std::adjacent_find(fields.begin(), fields.end()) == fields.end(), subject,
+                  " has two arrays of one field.");
 }
 
 void validate_blocks(const StepInfo& step) {
@@ -164,9 +162,8 @@ void validate_blocks(const StepInfo& step) {
     }
     std::sort(ids.begin(), ids.end());
     const auto twice = std::adjacent_find(ids.begin(), ids.end());
-    require(twice == ids.end(), "The step has two blocks of the id " +
-                                    (twice == ids.end() ? std::string() : std::to_string(*twice)) +
-                                    ".");
+    require_valid(
+        twice == ids.end(), "The step has two blocks of the id ", [&] { return *twice; }, ".");
 }
 
 using Indices = std::vector<std::uint32_t>;
@@ -178,8 +175,8 @@ Indices merge_named(std::vector<Named>& all, const std::vector<Named>& items,
     Indices places;
     for (const auto& item : items) {
         const auto place = find(all, item.name);
-        require(!place || all[*place] == item,
-                "Ranks describe the " + what + " " + quote(item.name) + " differently.");
+        require_valid(!place || all[*place] == item, "Ranks describe the ", what, " ",
+                      quote(item.name), " differently.");
         places.push_back(place.value_or(static_cast<std::uint32_t>(all.size())));
         if (!place)
             all.push_back(item);
@@ -255,11 +252,9 @@ ConstArrayView view_of(const StepInfo& step, const Block& block, const StoredArr
                        std::span<const std::byte> segment) {
     const Field& field = step.fields[array.field];
     const std::uint64_t bytes = stored_bytes(step, block, array);
-    require(array.offset <= segment.size() && bytes <= segment.size() - array.offset, [&] {
-        return "Field " + quote(field.name) + " of block " + std::to_string(block.id) +
-               " does not lie wholly in its rank's " + std::to_string(segment.size()) +
-               " bytes of the step.";
-    });
+    require_valid(array.offset <= segment.size() && bytes <= segment.size() - array.offset,
+                  "Field ", quote(field.name), " of block ", block.id,
+                  " does not lie wholly in its rank's ", segment.size(), " bytes of the step.");
     return {segment.data() + array.offset, stored_box(step, block, array).extents(), array.layout,
             field.components, size_of(field.type)};
 }
@@ -271,9 +266,8 @@ StepInfo merge(std::span<const StepInfo> parts) {
     whole.index = parts.front().index;
     whole.time = parts.front().time;
     for (const auto& part : parts) {
-        require(part.index == whole.index, "Ranks publish steps " + std::to_string(whole.index) +
-                                               " and " + std::to_string(part.index) +
-                                               " as one: all must publish the same step.");
+        require_valid(part.index == whole.index, "Ranks publish steps ", whole.index, " and ",
+                      part.index, " as one: all must publish the same step.");
         validate(part);
         merge_part(whole, part);
     }

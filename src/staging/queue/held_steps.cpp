@@ -6,6 +6,7 @@
 
 #include "staging/datamodel/model_error.hpp"
 #include "staging/datamodel/select.hpp"
+#include "staging/sentence.hpp"
 
 namespace uzushio::staging {
 
@@ -34,9 +35,8 @@ void HeldSteps::keep(std::span<const std::uint64_t> sequences) {
 ConstArrayView select(const HeldStep& step, std::uint32_t rank, const PieceRequest& request) {
     const std::size_t blocks = step.part->blocks.size();
     if (request.block < step.first_block || request.block - step.first_block >= blocks)
-        throw ModelError("Rank " + std::to_string(rank) + " has no block number " +
-                         std::to_string(request.block) + " of step " +
-                         std::to_string(step.sequence) + ".");
+        throw ModelError(sentence("Rank ", rank, " has no block number ", request.block,
+                                  " of step ", step.sequence, "."));
     PieceRequest own = request;
     own.block -= step.first_block;
     return select(*step.part, rank, own, step.segment->bytes());

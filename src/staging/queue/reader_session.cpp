@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "staging/sentence.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging {
@@ -20,17 +21,18 @@ std::optional<Error> ReaderSession::receive(const Message& message) {
             return {};
         }
         finished_ = true;
-        return Error{ErrorCode::protocol, "Step " + std::to_string(release->sequence) +
-                                              " was released, but this reader does not have it."};
+        return Error{ErrorCode::protocol,
+                     sentence("Step ", release->sequence,
+                              " was released, but this reader does not have it.")};
     }
     const auto* command = std::get_if<Command>(&message);
     if (command != nullptr && reader_.send(*command))
         return {};
     finished_ = true;
     if (command != nullptr)
-        return Error{ErrorCode::limit, "This reader sent more than " +
-                                           std::to_string(CommandMailbox::max_commands) +
-                                           " commands before it read the replies."};
+        return Error{ErrorCode::limit,
+                     sentence("This reader sent more than ", CommandMailbox::max_commands,
+                              " commands before it read the replies.")};
     if (std::holds_alternative<Detach>(message)) {
         reader_.detach();
         return {};

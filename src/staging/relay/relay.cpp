@@ -18,6 +18,7 @@
 #include "staging/relay/splice.hpp"
 #include "staging/relay/stop_notice.hpp"
 #include "staging/relay/upstream.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
 #include "staging/transport/socket/contact.hpp"
@@ -120,15 +121,13 @@ Relay::Implementation::Implementation(RelayOptions options, const parallel::Coll
     options_.from = with_home(options_.from).string();
     options_.to = with_home(options_.to.string());
     group_.run_collectively([&] {
-        if (options_.bytes < min_bytes)
-            throw StagingError("A relay needs a buffer of at least " +
-                               std::to_string(min_bytes >> 20) + " MiB; it was given " +
-                               std::to_string(options_.bytes) + " bytes.");
+        require(options_.bytes >= min_bytes, "A relay needs a buffer of at least ", min_bytes >> 20,
+                " MiB; it was given ", options_.bytes, " bytes.");
         std::error_code ignored;
-        if (std::filesystem::exists(options_.to, ignored) &&
-            std::filesystem::equivalent(options_.from, options_.to, ignored))
-            throw StagingError("The relay would write its contact over that of the writer, " +
-                               options_.to.string() + ": give `to` another name.");
+        require(!std::filesystem::exists(options_.to, ignored) ||
+                    !std::filesystem::equivalent(options_.from, options_.to, ignored),
+                "The relay would write its contact over that of the writer, ", options_.to,
+                ": give `to` another name.");
         upstream_.emplace(io_, options_.from, upstream_options(options_), secret_);
         if (const auto contact = upstream_->contact()) {
             status_.stream = contact->stream;
@@ -173,9 +172,8 @@ void Relay::Implementation::publish_contact() {
 
 asio::awaitable<void> Relay::Implementation::serve(Peer peer, Hello theirs) {
     if (status_.connections >= budget_.max_pairs()) {
-        const Error full{ErrorCode::limit, "The relay forwards " +
-                                               std::to_string(status_.connections) +
-                                               " connections, the maximum for its memory."};
+        const Error full{ErrorCode::limit, sentence("The relay forwards ", status_.connections,
+                                                    " connections, the maximum for its memory.")};
         co_await send_error(peer, full);
         co_return;
     }
@@ -285,9 +283,9 @@ void Relay::Implementation::notify_waiting() {
         (!refused_ && socket::Clock::now() < notice_time_))
         return;
     notified_ = obstacle_;
-    notice("The relay waits for the writer" +
-           (options_.once ? ", for up to " + to_seconds(options_.wait) : std::string()) + ". " +
-           obstacle_);
+    notice(sentence("The relay waits for the writer",
+                    (options_.once ? ", for up to " + to_seconds(options_.wait) : std::string()),
+                    ". ", obstacle_));
 }
 
 void Relay::Implementation::serve_for(std::chrono::nanoseconds time) {

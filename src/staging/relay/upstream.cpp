@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "staging/sentence.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/connect.hpp"
 #include "staging/transport/socket/handshake.hpp"
@@ -106,13 +107,12 @@ asio::awaitable<std::shared_ptr<socket::Connection>> Upstream::data(Hello theirs
     }
     if (session_->number != theirs.session)
         throw socket::Refused(ErrorCode::gone, "The writer at the other end of the relay is not "
-                                               "the one of this reader's session: attach "
-                                               "again.");
+                                               "the one of this reader's session: attach again.");
     const Session session = *session_;
     if (theirs.target >= session.endpoints.ranks.size())
-        throw socket::Refused(ErrorCode::request,
-                              "The writer at the other end of the relay has no rank " +
-                                  std::to_string(theirs.target) + ".");
+        throw socket::Refused(
+            ErrorCode::request,
+            sentence("The writer at the other end of the relay has no rank ", theirs.target, "."));
     socket::ConnectTarget target{session.endpoints.ranks[theirs.target].address,
                                  session.contact.secret, session.tls.get(), on_behalf_of(theirs)};
     target.hello.session = session.endpoints.session;

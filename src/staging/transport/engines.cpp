@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "staging/home_path.hpp"
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/transport/file/file_engine.hpp"
 #include "staging/transport/file/file_source.hpp"
 #include "staging/transport/inproc/engine.hpp"
@@ -103,13 +103,12 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name,
                 found = &entry;
             names += (names.empty() ? "" : ", ") + std::string(entry.name);
         }
-        if (options.engine == "adios2")
-            throw StagingError("The staging engine adios2 is available from Python only: open the "
-                               "stream from Python, or choose one of " +
-                               names + ".");
-        if (found == nullptr)
-            throw StagingError("There is no staging engine \"" + options.engine +
-                               "\": choose one of " + names + ".");
+        require(options.engine != "adios2",
+                "The staging engine adios2 is available from Python only: open the "
+                "stream from Python, or choose one of ",
+                names, ".");
+        require(found != nullptr, "There is no staging engine \"", options.engine,
+                "\": choose one of ", names, ".");
     });
     return found->make(name, group, options);
 }
@@ -125,10 +124,8 @@ std::unique_ptr<StepSource> attach(const std::string& given, const parallel::Col
             ++found;
     found = static_cast<std::size_t>(group.max(found));
     group.run_collectively([&] {
-        if (found == entries.size())
-            throw StagingError("No engine of this build reads from \"" + contact +
-                               "\": give a contact file, host:port, mpi:NAME or the folder of "
-                               "stored steps.");
+        require(found != entries.size(), "No engine of this build reads from \"", contact,
+                "\": give a contact file, host:port, mpi:NAME or the folder of stored steps.");
     });
     return entries[found].attach(contact, group, options);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "staging/require.hpp"
 #include "staging/wire/crc32c.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/decoder.hpp"
@@ -12,6 +13,8 @@
 
 namespace uzushio::staging {
 namespace {
+
+constexpr Require<DecodeError> require_valid;
 
 constexpr std::uint32_t magic = 0x31535A55u; // "UZS1"
 
@@ -37,14 +40,11 @@ FrameHeader decode_frame_header(std::span<const std::byte, FrameHeader::size> by
     decoder.number(zero);
     decoder.number(frame.length);
     decoder.number(frame.checksum);
-    if (mark != magic)
-        throw DecodeError("These bytes are not a message of this protocol.");
-    if (frame.type < 1 || frame.type > std::variant_size_v<Message> || zero != 0)
-        throw DecodeError("There is no message of the type " + std::to_string(frame.type) + ".");
-    if (frame.length > limits.message_bytes)
-        throw DecodeError("A message of " + std::to_string(frame.length) +
-                          " bytes is larger than the " + std::to_string(limits.message_bytes) +
-                          " allowed.");
+    require_valid(mark == magic, "These bytes are not a message of this protocol.");
+    require_valid(frame.type >= 1 && frame.type <= std::variant_size_v<Message> && zero == 0,
+                  "There is no message of the type ", frame.type, ".");
+    require_valid(frame.length <= limits.message_bytes, "A message of ", frame.length,
+                  " bytes is larger than the ", limits.message_bytes, " allowed.");
     return frame;
 }
 
@@ -60,9 +60,9 @@ std::array<std::byte, FrameHeader::size> encode_frame_header(std::uint16_t type,
 }
 
 void check_frame(const FrameHeader& frame, std::span<const std::byte> body) {
-    if (body.size() != frame.length ||
-        crc32c(body, crc32c(head(frame.type, frame.length))) != frame.checksum)
-        throw DecodeError("A message is damaged: its checksum is wrong.");
+    require_valid(body.size() == frame.length &&
+                      crc32c(body, crc32c(head(frame.type, frame.length))) == frame.checksum,
+                  "A message is damaged: its checksum is wrong.");
 }
 
 } // namespace uzushio::staging

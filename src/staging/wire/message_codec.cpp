@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "staging/require.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/decoder.hpp"
 #include "staging/wire/encoder.hpp"
@@ -12,6 +13,8 @@
 
 namespace uzushio::staging {
 namespace {
+
+constexpr Require<DecodeError> require_valid;
 
 // One overload of `parts` per message defines both directions (see step_codec.cpp).
 
@@ -155,20 +158,17 @@ Message decode(const FrameHeader& frame, std::span<const std::byte> body,
 }
 
 Message decode_message(std::span<const std::byte> bytes, const DecodeLimits& limits) {
-    if (bytes.size() < FrameHeader::size)
-        throw DecodeError("A message is truncated.");
+    require_valid(bytes.size() >= FrameHeader::size, "A message is truncated.");
     return decode(decode_frame_header(bytes.first<FrameHeader::size>(), limits),
                   bytes.subspan(FrameHeader::size), limits);
 }
 
 Message decode_body(std::uint16_t type, std::span<const std::byte> body,
                     const DecodeLimits& limits) {
-    if (type < 1 || type > std::variant_size_v<Message>)
-        throw DecodeError("There is no message of the type " + std::to_string(type) + ".");
-    if (body.size() > limits.message_bytes)
-        throw DecodeError("A message of " + std::to_string(body.size()) +
-                          " bytes is larger than the " + std::to_string(limits.message_bytes) +
-                          " allowed.");
+    require_valid(type >= 1 && type <= std::variant_size_v<Message>,
+                  "There is no message of the type ", type, ".");
+    require_valid(body.size() <= limits.message_bytes, "A message of ", body.size(),
+                  " bytes is larger than the ", limits.message_bytes, " allowed.");
     Decoder decoder(body, limits);
     Message message = blank(type);
     std::visit([&](auto& m) { parts(decoder, m); }, message);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "staging/sentence.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/decode_limits.hpp"
 #include "staging/wire/frame_header.hpp"
@@ -33,8 +34,8 @@ template <class Expected> [[nodiscard]] Expected decode_as(std::span<const std::
     Message message = decode_message(bytes);
     if (auto* expected = std::get_if<Expected>(&message))
         return std::move(*expected);
-    throw DecodeError("A message of the type " + std::to_string(message.index() + 1) +
-                      " was not expected here.");
+    throw DecodeError(
+        sentence("A message of the type ", message.index() + 1, " was not expected here."));
 }
 
 /// Type of a message on the wire.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "staging/datamodel/run_cursor.hpp"
+#include "staging/sentence.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/file/documents.hpp"
 #include "staging/transport/file/names.hpp"
@@ -32,16 +33,17 @@ std::uint32_t little_endian(std::span<const std::byte> bytes) {
 }
 
 [[noreturn]] void throw_damaged(const std::filesystem::path& file) {
-    throw StagingError("The checksum of " + file.string() +
-                       " is wrong: the file was damaged after it was written. Restore a copy; "
-                       "or read it without verification (verify=False, --no-verify).");
+    throw StagingError(
+        sentence("The checksum of ", file,
+                 " is wrong: the file was damaged after it was written. Restore a copy; "
+                 "or read it without verification (verify=False, --no-verify)."));
 }
 
 void check_size(const FileHandle& file, std::int64_t values) {
     if (const std::int64_t size = file.size(); size != values + sum_bytes)
-        throw StagingError("The file " + file.path().string() + " has " + std::to_string(size) +
-                           " bytes and should have " + std::to_string(values + sum_bytes) +
-                           ": it was damaged after it was written.");
+        throw StagingError(sentence("The file ", file.path(), " has ", size,
+                                    " bytes and should have ", values + sum_bytes,
+                                    ": it was damaged after it was written."));
 }
 
 /// Copies parts of one chunk file into the runs of the destination array.

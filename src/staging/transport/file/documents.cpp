@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "staging/datamodel/model_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging::file {
 namespace {
@@ -107,10 +108,10 @@ auto parse(const std::string& text, const std::filesystem::path& file, const cha
     try {
         return read(Json::parse(text));
     } catch (const ModelError& error) {
-        throw StagingError("The file " + file.string() + " cannot be used: " + error.what());
+        throw StagingError(sentence("The file ", file, " cannot be used: ", error.what()));
     } catch (const Json::exception&) {
-        throw StagingError("The file " + file.string() + " does not describe " + what +
-                           ": it is truncated or damaged, or another program wrote it.");
+        throw StagingError(sentence("The file ", file, " does not describe ", what,
+                                    ": it is truncated or damaged, or another program wrote it."));
     }
 }
 
@@ -128,9 +129,8 @@ StoreState parse_store(const std::string& text, const std::filesystem::path& fil
     return parse(text, file, "stored steps", [&](const Json& json) {
         const Json& attributes = json.at("attributes");
         if (const int found = attributes.at(format_key).get<int>(); found != format)
-            throw StagingError("The steps that " + file.string() +
-                               " describes are stored in form " + std::to_string(found) +
-                               "; this program reads form " + std::to_string(format) + ".");
+            throw StagingError(sentence("The steps that ", file, " describes are stored in form ",
+                                        found, "; this program reads form ", format, "."));
         StoreState state{attributes.at("id").get<std::string>(),
                          attributes.at("stream").get<std::string>(),
                          attributes.at("closed").get<bool>(), 0};
@@ -202,10 +202,9 @@ ChunkGrid parse_array(const std::string& text, const ArrayForm& form, ScalarType
             json.at("chunk_key_encoding").at("configuration").at("separator") == "." &&
             json.at("codecs").size() == 2 && json.at("codecs").at(0).at("name") == "bytes" &&
             json.at("codecs").at(1).at("name") == "crc32c";
-        if (!ours)
-            throw StagingError("The array that " + file.string() +
-                               " describes is not the one of "
-                               "the step's table: it was changed after it was written.");
+        require(ours, "The array that ", file,
+                " describes is not the one of "
+                "the step's table: it was changed after it was written.");
         return ChunkGrid(form.shape(),
                          json.at("chunk_grid")
                              .at("configuration")

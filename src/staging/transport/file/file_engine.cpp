@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "staging/file_lock.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/file/names.hpp"
 #include "staging/wire/crc32c.hpp"
@@ -37,9 +38,8 @@ bool holds_store(const fs::path& folder) {
     const auto status = fs::status(folder, error);
     if (!fs::exists(status))
         return false; // if it is inaccessible, making it fails with the reason
-    if (!fs::is_directory(status))
-        throw StagingError("Steps are to be stored in " + folder.string() +
-                           ", but it is a file: choose another folder.");
+    require(fs::is_directory(status), "Steps are to be stored in ", folder,
+            ", but it is a file: choose another folder.");
     const fs::path file = folder / document;
     if (fs::exists(file, error)) {
         const auto bytes = read_whole(file, max_document_bytes);
@@ -47,20 +47,17 @@ bool holds_store(const fs::path& folder) {
         return true;
     }
     const auto entries = fs::directory_iterator(folder, error);
-    if (error)
-        throw StagingError("Cannot list the folder " + folder.string() + ": " + error.message() +
-                           ". Choose a folder that you may use.");
-    if (entries != fs::directory_iterator())
-        throw StagingError("Steps are to be stored in " + folder.string() +
-                           ", which holds other files: choose another folder.");
+    require(!error, "Cannot list the folder ", folder, ": ", error.message(),
+            ". Choose a folder that you may use.");
+    require(entries == fs::directory_iterator(), "Steps are to be stored in ", folder,
+            ", which holds other files: choose another folder.");
     return false;
 }
 
 void erase(const fs::path& path) {
     std::error_code error;
     fs::remove_all(path, error);
-    if (error)
-        throw StagingError("Cannot remove " + path.string() + ": " + error.message() + ".");
+    require(!error, "Cannot remove ", path, ": ", error.message(), ".");
 }
 
 /// Remove the store's document last, so that an interrupted removal still leaves a store.
@@ -88,31 +85,26 @@ FileEngine::FileEngine(const std::string& stream, const parallel::CollectiveGrou
     });
     group_.run_collectively([&] {
         std::error_code error;
-        if (!fs::exists(store_ / steps_folder, error))
-            throw StagingError("The folder " + store_.string() +
-                               ", which rank 0 made, is not seen by rank " +
-                               std::to_string(group_.rank()) +
-                               ": choose one on a file system that all nodes share.");
+        require(fs::exists(store_ / steps_folder, error), "The folder ", store_,
+                ", which rank 0 made, is not seen by rank ", group_.rank(),
+                ": choose one on a file system that all nodes share.");
     });
 }
 
 void FileEngine::make_store(bool overwrite) {
     if (holds_store(store_)) {
-        if (!lock(store_))
-            throw StagingError("The folder " + store_.string() +
-                               " holds steps that another process is storing there: stop that, or "
-                               "choose another folder.");
-        if (!overwrite)
-            throw StagingError("The folder " + store_.string() +
-                               " holds stored steps already: choose another one, remove it, or let "
-                               "it be overwritten (file: {overwrite: true}).");
+        require(lock(store_), "The folder ", store_,
+                " holds steps that another process is storing there: stop that, or "
+                "choose another folder.");
+        require(overwrite, "The folder ", store_,
+                " holds stored steps already: choose another one, remove it, or let "
+                "it be overwritten (file: {overwrite: true}).");
         remove_store(store_);
     }
     std::error_code error;
     fs::create_directories(store_, error);
-    if (error)
-        throw StagingError("Cannot make the folder " + store_.string() + ": " + error.message() +
-                           ". Choose a folder that you may write to.");
+    require(!error, "Cannot make the folder ", store_, ": ", error.message(),
+            ". Choose a folder that you may write to.");
     (void)lock(store_);
     write_state();
     DiskWriter disk;
@@ -139,9 +131,8 @@ void FileEngine::write_state() const {
 }
 
 std::optional<std::uint64_t> FileEngine::publish(LocalStep step) {
-    if (state_.closed)
-        throw StagingError("The stream \"" + state_.stream +
-                           "\" is closed: no step can be published any more.");
+    require(!state_.closed, "The stream \"", state_.stream,
+            "\" is closed: no step can be published any more.");
     ++counters_.published;
     const fs::path folder = new_step_path(store_, next_);
     try {
@@ -181,10 +172,8 @@ void FileEngine::write_part(LocalStep& step, const fs::path& folder) {
             if (fields.insert(array.field).second)
                 disk_.make_folder(folder / field_name(field.name));
             const fs::path place = array_path(folder, field.name, block.id);
-            if (!disk_.make_folder(place))
-                throw StagingError("Block " + std::to_string(block.id) + " of field \"" +
-                                   field.name +
-                                   "\" was put twice: ids of blocks must differ over all ranks.");
+            require(disk_.make_folder(place), "Block ", block.id, " of field \"", field.name,
+                    "\" was put twice: ids of blocks must differ over all ranks.");
             array.layout = view.layout;
             const ArrayForm form = ArrayForm::of(part, block, array);
             array.layout = form.layout();

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::file {
@@ -40,8 +41,8 @@ const char* advice(int error) {
 }
 
 [[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
-    throw StagingError("Cannot " + what + " " + path.string() + ": " +
-                       std::system_category().message(error) + "." + advice(error));
+    throw StagingError(sentence("Cannot ", what, " ", path, ": ",
+                                std::system_category().message(error), ".", advice(error)));
 }
 
 template <class Call> auto retried(Call call) {
@@ -110,10 +111,8 @@ void FileHandle::read(std::span<std::byte> bytes, std::int64_t offset) const {
         });
         if (done < 0)
             fail("read");
-        if (done == 0)
-            throw StagingError("The file " + path_.string() +
-                               " is shorter than it should be: it was damaged after it was "
-                               "written.");
+        require(done != 0, "The file ", path_,
+                " is shorter than it should be: it was damaged after it was written.");
         offset += done;
         bytes = bytes.subspan(static_cast<std::size_t>(done));
     }
@@ -164,10 +163,8 @@ void sync_file_system(const fs::path& path) {
 std::vector<std::byte> read_whole(const fs::path& path, std::size_t max_bytes) {
     const FileHandle file = FileHandle::open(path);
     const auto size = static_cast<std::size_t>(file.size());
-    if (size > max_bytes)
-        throw StagingError("The file " + path.string() + " has " + std::to_string(size) +
-                           " bytes, more than the " + std::to_string(max_bytes) +
-                           " allowed: it was damaged after it was written.");
+    require(size <= max_bytes, "The file ", path, " has ", size, " bytes, more than the ",
+            max_bytes, " allowed: it was damaged after it was written.");
     std::vector<std::byte> bytes(size);
     file.read(bytes, 0);
     return bytes;

@@ -8,6 +8,7 @@
 
 #include "parallel/wait_hook.hpp"
 #include "staging/notice.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
 #include "staging/transport/file/documents.hpp"
@@ -58,17 +59,17 @@ void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
     WaitNotice waiting;
     while (!is_there(store / document)) {
         if (waiting.due())
-            notice("There are no stored steps in " + store.string() +
-                   " yet. Waiting for the writer for up to " + to_seconds(limit) + ".");
+            notice(sentence("There are no stored steps in ", store,
+                            " yet. Waiting for the writer for up to ", to_seconds(limit), "."));
         std::error_code error;
         if (const auto status = fs::status(store, error);
             fs::exists(status) && !fs::is_directory(status))
-            throw StagingError("Stored steps are in a folder, but " + store.string() +
-                               " is not a folder.");
+            throw StagingError(
+                sentence("Stored steps are in a folder, but ", store, " is not a folder."));
         if (!sleep(deadline))
-            throw PeerGone("There are no stored steps in " + store.string() +
-                           ", and none appeared in time: check the path, and whether the "
-                           "writer runs.");
+            throw PeerGone(sentence("There are no stored steps in ", store,
+                                    ", and none appeared in time: check the path, and whether the "
+                                    "writer runs."));
     }
 }
 
@@ -95,18 +96,17 @@ FileSource::FileSource(fs::path folder, const parallel::CollectiveGroup& group,
             return;
         wait_for_store(store_, options.attach_limit);
         const StoreState state = read_state(store_);
-        if (!options.stream.empty() && options.stream != state.stream)
-            throw StagingError("The steps stored in " + store_.string() + " are of the stream \"" +
-                               state.stream + "\", not of \"" + options.stream + "\".");
+        require(options.stream.empty() || options.stream == state.stream, "The steps stored in ",
+                store_, " are of the stream \"", state.stream, "\", not of \"", options.stream,
+                "\".");
         id_ = state.id;
     });
     const auto id = group.broadcast(to_bytes(id_));
     id_.assign(reinterpret_cast<const char*>(id.data()), id.size());
     group.run_collectively([&] {
-        if (!is_there(store_ / document) || read_state(store_).id != id_)
-            throw StagingError("The folder " + store_.string() + " that rank 0 reads is not seen " +
-                               "by rank " + std::to_string(group.rank()) +
-                               ": it must be on a file system that all nodes share.");
+        require(is_there(store_ / document) && read_state(store_).id == id_, "The folder ", store_,
+                " that rank 0 reads is not seen ", "by rank ", group.rank(),
+                ": it must be on a file system that all nodes share.");
     });
 }
 
@@ -135,11 +135,12 @@ AnnouncedStep FileSource::next(std::chrono::nanoseconds limit) {
         if (const auto sequence = find_next(false))
             return announce(*sequence);
         if (!is_there(store_ / document))
-            throw PeerGone("The stored steps in " + store_.string() + " were removed.");
+            throw PeerGone(sentence("The stored steps in ", store_, " were removed."));
         const StoreState state = read_state(store_);
         if (state.id != id_)
-            throw PeerGone("The stored steps in " + store_.string() +
-                           " were overwritten by another run: attach again to read those.");
+            throw PeerGone(
+                sentence("The stored steps in ", store_,
+                         " were overwritten by another run: attach again to read those."));
         if (state.closed) {
             // The last steps may have been stored since the last check.
             const auto sequence = find_next(true);
@@ -156,8 +157,8 @@ AnnouncedStep FileSource::announce(std::uint64_t sequence) {
     try {
         announce.step = decode_step(table);
     } catch (const StagingError& error) {
-        throw StagingError("The table of the step in " + folder.string() +
-                           " cannot be used: " + error.what());
+        throw StagingError(
+            sentence("The table of the step in ", folder, " cannot be used: ", error.what()));
     }
     next_ = sequence + 1;
     return {StepStatus::step,

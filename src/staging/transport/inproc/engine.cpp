@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/wire/step_codec.hpp"
 
 namespace uzushio::staging::inproc {
@@ -63,10 +63,8 @@ bool InprocEngine::agree_on_change(const LocalStep& step) const {
     const bool changed = works > 0 && (!gathered_ || before != step.part);
     std::array<std::uint64_t, 3> most{changed ? 1u : 0u, works, ~works};
     group_.max(most);
-    if (most[1] != ~most[2])
-        throw StagingError("Some ranks registered " + std::to_string(most[1]) +
-                           " functions with on_step, others " + std::to_string(~most[2]) +
-                           ": all ranks must register the same.");
+    require(most[1] == ~most[2], "Some ranks registered ", most[1],
+            " functions with on_step, others ", ~most[2], ": all ranks must register the same.");
     return most[0] != 0;
 }
 

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::inproc {
@@ -52,8 +53,7 @@ InprocSource::Agreement InprocSource::agree_on(RankState state,
     try {
         if (failed != 0)
             group_.agree(error);
-        if (reads != 0 && ends != 0)
-            throw StagingError(
+        require(reads == 0 || ends == 0,
                 "Some ranks read inside the solver's step and others do not: all ranks "
                 "must read equally often, also if only an empty box.");
     } catch (...) {

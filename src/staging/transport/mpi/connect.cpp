@@ -11,6 +11,7 @@
 #include "parallel/backoff.hpp"
 #include "parallel/wait_hook.hpp"
 #include "staging/notice.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
 #include "staging/transport/mpi/job.hpp"
@@ -104,10 +105,9 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
     accept.ranks = readers;
 
     ConnectRequests requests(std::move(request), readers);
-    if (requests.no_targets())
-        throw StagingError("No process of this MPI job is left to write '" + stream +
-                           "': start writers and readers in one launch, mpiexec -n 4 SOLVER : -n 2 "
-                           "VIEWER, and give each side a communicator of its own processes.");
+    require(!requests.no_targets(), "No process of this MPI job is left to write '", stream,
+            "': start writers and readers in one launch, mpiexec -n 4 SOLVER : -n 2 "
+            "VIEWER, and give each side a communicator of its own processes.");
     const auto deadline = Clock::now() + options.attach_limit;
     std::optional<std::int32_t> writer; // writer that was sent an acceptance
     try {
@@ -128,8 +128,7 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
             });
             if (!message)
                 continue;
-            if (message->kind == ConnectMessage::Kind::refuse)
-                throw StagingError(message->text);
+            require(message->kind != ConnectMessage::Kind::refuse, message->text);
             if (message->kind == ConnectMessage::Kind::confirm) {
                 job_state<StreamDirectory>().record(stream, message->from);
                 return *message;

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/transport/mpi/exposed_segments.hpp"
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/service.hpp"
@@ -39,11 +39,9 @@ std::unique_ptr<StepSource> attach_mpi(const std::string& contact,
                                        const ReaderOptions& options) {
     const std::string stream = contact.substr(scheme.size());
     group.run_collectively([&] {
-        if (stream.empty())
-            throw StagingError("The contact \"mpi:\" names no stream: give mpi:NAME.");
-        if (!options.stream.empty() && options.stream != stream)
-            throw StagingError("The contact \"" + contact + "\" does not lead to the stream \"" +
-                               options.stream + "\".");
+        require(!stream.empty(), "The contact \"mpi:\" names no stream: give mpi:NAME.");
+        require(options.stream.empty() || options.stream == stream, "The contact \"", contact,
+                "\" does not lead to the stream \"", options.stream, "\".");
     });
     return MpiSource::attach(stream, group, options);
 }

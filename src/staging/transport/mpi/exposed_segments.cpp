@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/transport/mpi/job_state.hpp"
 
 namespace uzushio::staging::mpi {
@@ -88,9 +88,8 @@ class SegmentPages {
                 .clear(); // they count towards a limit of addresses (ulimit -v)
             memory = map(nullptr);
         }
-        if (memory == MAP_FAILED)
-            throw StagingError("Not enough memory for " + std::to_string(bytes) +
-                               " bytes of a step: use a shorter queue, or more nodes.");
+        require(memory != MAP_FAILED, "Not enough memory for ", bytes,
+                " bytes of a step: use a shorter queue, or more nodes.");
         ::madvise(memory, bytes_, MADV_HUGEPAGE); // a hint only
         data_ = static_cast<std::byte*>(memory);
     }

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging::mpi {
 
@@ -11,14 +11,14 @@ void require_mpi(const std::string& user, bool threads) {
     int finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    if (!initialized || finalized)
-        throw StagingError(user + " needs MPI: start it with mpiexec, in one launch with the other "
-                                  "side, and open it between MPI_Init_thread and MPI_Finalize.");
+    require(initialized && !finalized, user,
+            " needs MPI: start it with mpiexec, in one launch with the other "
+            "side, and open it between MPI_Init_thread and MPI_Finalize.");
     int level = 0;
     MPI_Query_thread(&level);
-    if (threads && level < MPI_THREAD_MULTIPLE)
-        throw StagingError(user + " serves readers in a background thread: initialise MPI with "
-                                  "MPI_Init_thread and MPI_THREAD_MULTIPLE instead of MPI_Init.");
+    require(!threads || level >= MPI_THREAD_MULTIPLE, user,
+            " serves readers in a background thread: initialise MPI with "
+            "MPI_Init_thread and MPI_THREAD_MULTIPLE instead of MPI_Init.");
 }
 
 std::vector<std::int32_t> world_ranks(MPI_Comm comm) {

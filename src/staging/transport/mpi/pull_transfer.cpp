@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "staging/sentence.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::mpi {
@@ -27,10 +28,10 @@ bool PullTransfer::done() const { return fallback_ ? fallback_->done() : get_->d
 
 void PullTransfer::throw_if_unreachable() const {
     if (fallback_)
-        throw PeerGone("The memory of the writer's rank " + std::to_string(writer_) +
-                       " can no longer be read (" + refusal_ +
-                       "), and it does not answer: the writer has closed the stream without "
-                       "waiting for this reader, or is stopped.");
+        throw PeerGone(sentence(
+            "The memory of the writer's rank ", writer_, " can no longer be read (", refusal_,
+            "), and it does not answer: the writer has closed the stream without "
+            "waiting for this reader, or is stopped."));
 }
 
 } // namespace uzushio::staging::mpi

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "staging/datamodel/copy.hpp"
+#include "staging/sentence.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -127,11 +128,9 @@ void RequestTransfer::listen() {
         return;
     const Message reply = decode_message(message.bytes);
     const auto* error = std::get_if<Error>(&reply);
-    throw StagingError(error != nullptr
-                           ? error->text
-                           : "Rank " + std::to_string(writer_) +
-                                 " of the writer sent an unexpected answer: detach, and attach "
-                                 "again.");
+    throw StagingError(sentence(error != nullptr ? error->text : "Rank ", writer_,
+                                " of the writer sent an unexpected answer: detach, and attach "
+                                "again."));
 }
 
 } // namespace uzushio::staging::mpi

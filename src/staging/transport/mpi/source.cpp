@@ -8,7 +8,9 @@
 #include "parallel/backoff.hpp"
 #include "parallel/wait_hook.hpp"
 #include "staging/datamodel/select.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/transport/mpi/connect.hpp"
 #include "staging/transport/mpi/get_transfer.hpp"
 #include "staging/transport/mpi/job.hpp"
@@ -47,10 +49,6 @@ class TransferBackoff {
     std::chrono::nanoseconds nap_ = std::chrono::microseconds(5);
     std::chrono::nanoseconds slept_{};
 };
-
-double seconds(std::chrono::nanoseconds time) {
-    return std::chrono::duration<double>(time).count();
-}
 
 SegmentPlace place_of(const Announce& step, std::uint32_t writer) {
     return writer < step.places.size() ? step.places[writer] : SegmentPlace{};
@@ -146,8 +144,7 @@ AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
     if (const auto* error = std::get_if<Error>(&said))
         throw PeerGone(error->text);
     throw StagingError(
-        "The writer sent another message than a step: build both sides from the same "
-        "Uzushio.");
+        "The writer sent another message than a step: build both sides from the same Uzushio.");
 }
 
 void MpiSource::release(std::uint64_t sequence) { send_control(Release{sequence}); }
@@ -198,12 +195,11 @@ std::unique_ptr<RankTransfer> MpiSource::request_transfer(const Announce& step,
 
 void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
                       std::chrono::nanoseconds limit) {
-    if (aborted_)
-        throw StagingError("A read failed before: detach from the stream, and attach again.");
+    require(!aborted_, "A read failed before: detach from the stream, and attach again.");
     std::map<std::uint32_t, std::vector<const Fetch*>> by_writer;
     for (const Fetch& fetch : wanted) {
-        if (fetch.rank >= static_cast<std::uint32_t>(ranks_.writers()))
-            throw StagingError("The writer has no rank " + std::to_string(fetch.rank) + ".");
+        require(fetch.rank < static_cast<std::uint32_t>(ranks_.writers()),
+                "The writer has no rank ", fetch.rank, ".");
         by_writer[fetch.rank].push_back(&fetch);
     }
     std::vector<std::unique_ptr<RankTransfer>> transfers;
@@ -225,9 +221,9 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
         } else if (Clock::now() >= deadline) {
             for (const auto& one : transfers)
                 one->throw_if_unreachable();
-            throw PeerSilent("The writer sent nothing for " + std::to_string(seconds(limit)) +
-                             " s: it is stopped, or overloaded. Detach, or wait longer "
-                             "(answer_limit).");
+            throw PeerSilent(sentence("The writer sent nothing for ", to_seconds(limit),
+                                      ": it is stopped, or overloaded. Detach, or wait longer "
+                                      "(answer_limit)."));
         } else if (!transfers.empty()) {
             interrupts.poll();
             backoff.pause();

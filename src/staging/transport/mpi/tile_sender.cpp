@@ -5,6 +5,7 @@
 
 #include "staging/datamodel/copy.hpp"
 #include "staging/datamodel/run_cursor.hpp"
+#include "staging/sentence.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/wire/decode_error.hpp"
@@ -48,17 +49,17 @@ void TileSender::take(std::span<const std::byte> bytes) {
         const PieceRequest& piece = request.piece;
         const std::uint64_t tile_bytes = request.mode.tile_bytes;
         if (tile_bytes == 0 || tile_bytes > (request.mode.put ? max_put_bytes : max_direct_bytes))
-            throw DecodeError("A request for a piece has tiles of " + std::to_string(tile_bytes) +
-                              " bytes.");
+            throw DecodeError(
+                sentence("A request for a piece has tiles of ", tile_bytes, " bytes."));
         auto step = steps_.find(piece.sequence);
         if (!step)
-            return refuse(ErrorCode::gone, "Step " + std::to_string(piece.sequence) +
-                                               " is no longer on rank " + std::to_string(rank_) +
-                                               " of the writer.");
+            return refuse(ErrorCode::gone,
+                          sentence("Step ", piece.sequence, " is no longer on rank ", rank_,
+                                   " of the writer."));
         const auto view = select(*step, static_cast<std::uint32_t>(rank_), piece);
         if (tile_bytes > max_tile_bytes && !is_packed(view, piece.order))
-            throw DecodeError("A request for a piece with gaps has tiles of " +
-                              std::to_string(tile_bytes) + " bytes.");
+            throw DecodeError(
+                sentence("A request for a piece with gaps has tiles of ", tile_bytes, " bytes."));
         PieceTransfer transfer{request,
                                std::move(step),
                                view,
@@ -76,8 +77,7 @@ void TileSender::take(std::span<const std::byte> bytes) {
 void TileSender::add_credit(std::span<const std::byte> bytes) {
     const std::uint64_t offset = decode_as<Credit>(bytes).offset;
     if (offset > Windows::put_buffer_bytes - max_put_bytes)
-        throw DecodeError("A credit is for byte " + std::to_string(offset) +
-                          ", beyond the put window.");
+        throw DecodeError(sentence("A credit is for byte ", offset, ", beyond the put window."));
     credits_.push_back(offset);
 }
 

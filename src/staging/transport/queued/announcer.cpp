@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/wire/decode_limits.hpp"
 #include "staging/wire/frame_header.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -44,11 +44,9 @@ std::shared_ptr<EncodedAnnounce> Announcer::announce(std::uint64_t sequence,
     bytes->resize(bytes->size() - empty_table);
     bytes->insert(bytes->end(), encoded_.begin(), encoded_.end());
     const auto body = std::span(*bytes).subspan(FrameHeader::size);
-    if (body.size() > DecodeLimits{}.message_bytes)
-        throw StagingError("The table of the step has " + std::to_string(body.size()) +
-                           " bytes, and the maximum is " +
-                           std::to_string(DecodeLimits{}.message_bytes) +
-                           ": use fewer or larger blocks, or fewer fields.");
+    require(body.size() <= DecodeLimits{}.message_bytes, "The table of the step has ", body.size(),
+            " bytes, and the maximum is ", DecodeLimits{}.message_bytes,
+            ": use fewer or larger blocks, or fewer fields.");
     const auto frame = encode_frame_header(static_cast<std::uint16_t>(message.index() + 1), body);
     std::copy(frame.begin(), frame.end(), bytes->begin());
     return bytes;

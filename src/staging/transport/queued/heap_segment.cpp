@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging::queued {
 namespace {
@@ -15,9 +15,8 @@ class HeapSegment final : public Segment {
     explicit HeapSegment(std::size_t bytes)
         : bytes_((bytes + page - 1) / page * page),
           memory_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))) {
-        if (!memory_)
-            throw StagingError("Not enough memory for " + std::to_string(bytes) +
-                               " bytes of a step: lower the queue's depth, or use more ranks.");
+        require(memory_ != nullptr, "Not enough memory for ", bytes,
+                " bytes of a step: lower the queue's depth, or use more ranks.");
     }
     std::span<std::byte> bytes() override { return {memory_.get(), bytes_}; }
 

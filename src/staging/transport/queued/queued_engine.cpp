@@ -7,6 +7,7 @@
 #include "parallel/wait_hook.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/to_seconds.hpp"
@@ -116,8 +117,7 @@ std::span<std::byte> QueuedEngine::buffer(std::size_t bytes) {
 }
 
 std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
-    if (closed_)
-        throw StagingError("The stream is closed: nothing can be published any more.");
+    require(!closed_, "The stream is closed: nothing can be published any more.");
     std::exception_ptr error;
     QueueReservation reservation(queue_.get());
     SegmentLayout layout;
@@ -244,11 +244,11 @@ void QueuedEngine::wait_for_first_readers() {
     WaitNotice waiting;
     const parallel::WaitHook notifying([&] {
         if (waiting.due())
-            notice(readers_so_far() + " so far; it waits for up to " +
-                   to_seconds(options_.wait_limit) + "." +
-                   (options_.contact.empty()
-                        ? ""
-                        : " Readers attach to " + options_.contact.string() + "."));
+            notice(sentence(readers_so_far(), " so far; it waits for up to ",
+                            to_seconds(options_.wait_limit), ".",
+                            (options_.contact.empty()
+                                 ? ""
+                                 : " Readers attach to " + options_.contact.string() + ".")));
     });
     if (wanted > 0 && !queue_->wait_for_readers(wanted, options_.wait_limit))
         throw PeerGone(readers_so_far() + " within " + to_seconds(options_.wait_limit) +

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "staging/datamodel/copy.hpp"
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging::queued {
 namespace {
@@ -43,21 +43,20 @@ void require_shapes(const LocalStep& step) {
     std::size_t arrays = 0;
     for (const Block& block : step.part.blocks)
         arrays += block.arrays.size();
-    if (arrays != step.values.size())
-        throw StagingError("A step with " + std::to_string(arrays) + " arrays has values of " +
-                           std::to_string(step.values.size()) + ".");
+    require(arrays == step.values.size(), "A step with ", arrays, " arrays has values of ",
+            step.values.size(), ".");
     for_each_array(step.part, [&](const Block& block, const StoredArray& array, std::size_t i) {
-        if (array.field >= step.part.fields.size())
-            throw StagingError("An array of block " + std::to_string(block.id) +
-                               " refers to a field that does not exist.");
+        require(array.field < step.part.fields.size(), "An array of block ", block.id,
+                " refers to a field that does not exist.");
         const Field& field = step.part.fields[array.field];
         const ConstArrayView& view = step.values[i];
         const Box box = stored_box(step.part, block, array);
-        if (view.count != box.extents() || view.components != field.components ||
-            view.scalar_bytes != size_of(field.type))
-            throw StagingError("The values of field \"" + field.name + "\" on block " +
-                               std::to_string(block.id) + " do not have the shape of " +
-                               box_text(box) + ", its box with ghost layers.");
+        require(
+            view.count == box.extents() && view.components == field.components &&
+                view.scalar_bytes == size_of(field.type),
+            "The values of field \"", field.name, "\" on block ", block.id,
+            " do not have the shape of ", [&] { return box_text(box); },
+            ", its box with ghost layers.");
     });
 }
 

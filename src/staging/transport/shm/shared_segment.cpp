@@ -12,6 +12,7 @@
 #include <string>
 
 #include "staging/descriptor.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/shm/available_memory.hpp"
 #include "staging/transport/shm/segment_header.hpp"
@@ -24,9 +25,8 @@ namespace uzushio::staging::shm {
 namespace {
 
 [[noreturn]] void throw_no_memory(std::size_t bytes, const std::string& why) {
-    throw StagingError("Not enough shared memory for " + std::to_string(bytes) +
-                       " bytes of a step (" + why +
-                       "): lower the queue's depth, or use more ranks or nodes.");
+    throw StagingError(sentence("Not enough shared memory for ", bytes, " bytes of a step (", why,
+                                "): lower the queue's depth, or use more ranks or nodes."));
 }
 
 /// Check limits before allocation: exceeding the maximum file size or the available memory ends the
@@ -34,11 +34,11 @@ namespace {
 void require_memory(std::size_t bytes) {
     const std::size_t available = available_memory();
     if (bytes > available)
-        throw_no_memory(bytes, std::to_string(available) + " are available");
+        throw_no_memory(bytes, sentence(available, " are available"));
     rlimit files{};
     if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
         bytes + 2 * SegmentHeader::bytes > files.rlim_cur)
-        throw_no_memory(bytes, "the limit of a file's size is " + std::to_string(files.rlim_cur));
+        throw_no_memory(bytes, sentence("the limit of a file's size is ", files.rlim_cur));
 }
 
 class SharedSegment final : public Segment {
@@ -90,8 +90,8 @@ class SharedSegment final : public Segment {
     static std::uint64_t random_token() {
         std::uint64_t token = 0;
         while (token == 0)
-            if (getrandom(&token, sizeof token, 0) != sizeof token)
-                throw StagingError("The system returned no random number for the memory's token.");
+            require(getrandom(&token, sizeof token, 0) == sizeof token,
+                    "The system returned no random number for the memory's token.");
         return token;
     }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "staging/require.hpp"
 #include "staging/signal_blocked_thread.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/address.hpp"
@@ -74,8 +75,7 @@ asio::awaitable<std::vector<tcp::endpoint>> resolve(Address address, Deadline de
 asio::awaitable<tcp::socket> connect_tcp(asio::io_context& io, std::string name,
                                          Deadline deadline) {
     const auto address = parse_address(name);
-    if (!address)
-        throw StagingError("\"" + name + "\" is not an address of the form host:port.");
+    require(address.has_value(), "\"", name, "\" is not an address of the form host:port.");
     const auto endpoints = co_await resolve(*address, deadline);
     asio::error_code fault = asio::error::host_not_found;
     for (const tcp::endpoint& endpoint : endpoints) {
@@ -92,9 +92,9 @@ asio::awaitable<tcp::socket> connect_tcp(asio::io_context& io, std::string name,
         if (Clock::now() >= deadline)
             break;
     }
-    if (fault == asio::error::no_descriptors || fault.value() == ENFILE)
-        throw StagingError("No connection to " + name + " can be opened (" + fault.message() +
-                           "): raise the number of files that this process may open (ulimit -n).");
+    require(fault != asio::error::no_descriptors && fault.value() != ENFILE, "No connection to ",
+            name, " can be opened (", fault.message(),
+            "): raise the number of files that this process may open (ulimit -n).");
     if (fault == asio::error::operation_aborted)
         throw PeerGone("No process answers at " + name + ".");
     throw PeerGone("No process listens at " + name + " (" + fault.message() + ").");

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "staging/descriptor.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::socket {
@@ -29,22 +30,21 @@ std::string host_name() {
 }
 
 [[noreturn]] void throw_not_a_contact(const std::filesystem::path& file, const std::string& why) {
-    throw StagingError(file.string() + " is not a contact file of a writer: " + why + ".");
+    throw StagingError(sentence(file, " is not a contact file of a writer: ", why, "."));
 }
 
 /// Throw unless the file belongs to this user and has no rights for others.
 void require_private(const std::filesystem::path& file, const struct stat& status) {
-    if (status.st_uid != ::geteuid())
-        throw StagingError("The contact file " + file.string() +
-                           " belongs to another user (number " + std::to_string(status.st_uid) +
-                           "): attach as the user who runs the writer.");
+    require(status.st_uid == ::geteuid(), "The contact file ", file,
+            " belongs to another user (number ", status.st_uid,
+            "): attach as the user who runs the writer.");
     if ((status.st_mode & 077) != 0) {
         std::array<char, 8> mode{};
         std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & 07777u);
         throw StagingError(
-            "The contact file " + file.string() + " holds a secret, but its mode " + mode.data() +
-            " gives others rights to it: restart the writer; or, if no other user can "
-            "have read it, set its mode to 0600.");
+            sentence("The contact file ", file, " holds a secret, but its mode ", mode.data(),
+                     " gives others rights to it: restart the writer; or, if no other user can "
+                     "have read it, set its mode to 0600."));
     }
 }
 
@@ -54,8 +54,7 @@ std::optional<std::string> text_at(const std::filesystem::path& file, struct sta
     if (in.get() < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return {};
-        throw StagingError("The contact file " + file.string() + " cannot be read: " + reason() +
-                           ".");
+        throw StagingError(sentence("The contact file ", file, " cannot be read: ", reason(), "."));
     }
     if (::fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode))
         throw_not_a_contact(file, "it is not a regular file");
@@ -70,8 +69,7 @@ std::optional<std::string> text_at(const std::filesystem::path& file, struct sta
         size += static_cast<std::size_t>(got);
     }
     if (size > max_contact_bytes)
-        throw_not_a_contact(file,
-                            "it is larger than " + std::to_string(max_contact_bytes) + " bytes");
+        throw_not_a_contact(file, sentence("it is larger than ", max_contact_bytes, " bytes"));
     text.resize(size);
     return text;
 }
@@ -103,9 +101,7 @@ std::optional<Contact> read_contact(const std::filesystem::path& file) {
     if (!json.is_object() || !json.contains("uzushio_contact"))
         throw_not_a_contact(file, "it has no entry \"uzushio_contact\"");
     require_private(file, status);
-    if (json["uzushio_contact"] != format_version)
-        throw StagingError(
-            "The contact file " + file.string() +
+    require(json["uzushio_contact"] == format_version, "The contact file ", file,
             " is from another version of Uzushio: use the same version on both sides.");
     try {
         Contact contact;

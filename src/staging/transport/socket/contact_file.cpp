@@ -21,6 +21,7 @@
 #include "staging/file_lock.hpp"
 #include "staging/notice.hpp"
 #include "staging/process_identity.hpp"
+#include "staging/require.hpp"
 #include "staging/signal_blocked_thread.hpp"
 #include "staging/staging_error.hpp"
 
@@ -110,8 +111,8 @@ class ContactFile::State {
         own_.emplace(::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                             S_IRUSR | S_IWUSR));
         if (own_->get() < 0 && errno == ENOENT)
-            cannot_be_written("the folder " + file_.parent_path().string() +
-                              " does not exist; make it, or name another");
+            cannot_be_written(sentence("the folder ", file_.parent_path(),
+                                       " does not exist; make it, or name another"));
         if (own_->get() < 0)
             cannot_be_written(reason());
         for (std::size_t at = 0; at < text_.size();) {
@@ -153,10 +154,10 @@ class ContactFile::State {
             const bool free = there.get() < 0 || try_lock(there.get());
             if (free && (there.get() < 0 || same_file(there.get(), name_)))
                 return take_name();
-            if (Clock::now() >= deadline)
-                throw StagingError("The contact file " + name_ +
-                                   " is in use: " + describe_owner(name_) +
-                                   ". Stop that process, or choose another contact file.");
+            require(
+                Clock::now() < deadline, "The contact file ", name_,
+                " is in use: ", [&] { return describe_owner(name_); },
+                ". Stop that process, or choose another contact file.");
             std::this_thread::sleep_for(claim_interval);
         }
     }
@@ -187,7 +188,7 @@ class ContactFile::State {
                 ::unlink(draft_.c_str());
             }
         } catch (const std::exception& error) {
-            notify_once("The contact file was removed. " + std::string(error.what()));
+            notify_once(sentence("The contact file was removed. ", error.what()));
         }
     }
     void notify_once(const std::string& sentence) {

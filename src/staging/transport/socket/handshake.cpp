@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "staging/require.hpp"
 #include "staging/transport/socket/hmac.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -31,9 +32,9 @@ void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
 
 std::vector<std::byte> opening(const Hello& hello) {
     Challenge challenge;
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(challenge.nonce.data()),
-                   static_cast<int>(challenge.nonce.size())) != 1)
-        throw StagingError("The system returned no random number for a challenge.");
+    require(RAND_bytes(reinterpret_cast<unsigned char*>(challenge.nonce.data()),
+                       static_cast<int>(challenge.nonce.size())) == 1,
+            "The system returned no random number for a challenge.");
     std::vector<std::byte> bytes = encode(hello);
     append(bytes, encode(challenge));
     return bytes;
@@ -94,11 +95,10 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
             hello.version =
                 hello.version << 8 | std::to_integer<std::uint32_t>(said[FrameHeader::size + i]);
     if (hello.version != protocol_version)
-        throw Refused(ErrorCode::version, "The two sides use versions " +
-                                              std::to_string(protocol_version) + " and " +
-                                              std::to_string(hello.version) +
-                                              " of the protocol: use the same version of Uzushio "
-                                              "for both.");
+        throw Refused(ErrorCode::version,
+                      sentence("The two sides use versions ", protocol_version, " and ",
+                               hello.version,
+                               " of the protocol: use the same version of Uzushio for both."));
     if (fault)
         throw DecodeError(*fault);
     (void)co_await expect<Challenge>(connection, said, deadline);

@@ -3,18 +3,19 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging::socket {
 
 AuthCode hmac(const Secret& key, std::span<const std::byte> text) {
     AuthCode code;
     std::size_t size = 0;
-    if (EVP_Q_mac(nullptr, "HMAC", nullptr, "SHA256", nullptr, key.data(), key.size(),
-                  reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                  reinterpret_cast<unsigned char*>(code.data()), code.size(), &size) == nullptr ||
-        size != code.size())
-        throw StagingError("OpenSSL cannot compute HMAC-SHA256, which staging needs.");
+    require(EVP_Q_mac(nullptr, "HMAC", nullptr, "SHA256", nullptr, key.data(), key.size(),
+                      reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                      reinterpret_cast<unsigned char*>(code.data()), code.size(),
+                      &size) != nullptr &&
+                size == code.size(),
+            "OpenSSL cannot compute HMAC-SHA256, which staging needs.");
     return code;
 }
 

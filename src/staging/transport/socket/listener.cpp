@@ -11,7 +11,7 @@
 #include <exception>
 #include <utility>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/transport/socket/address.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -30,17 +30,15 @@ constexpr auto accept_pause = std::chrono::milliseconds(100);
 tcp::endpoint endpoint_of(asio::io_context& io, const EngineOptions::Tcp& options,
                           std::uint32_t rank) {
     const std::uint32_t port = options.port == 0 ? 0 : options.port + rank;
-    if (port > 65535)
-        throw StagingError("Rank " + std::to_string(rank) + " would listen on port " +
-                           std::to_string(port) + ", and ports end at 65535: choose a lower one.");
+    require(port <= 65535, "Rank ", rank, " would listen on port ", port,
+            ", and ports end at 65535: choose a lower one.");
     asio::error_code fault;
     asio::ip::address address = asio::ip::make_address(options.listen, fault);
     if (fault) {
         const auto found =
             tcp::resolver(io).resolve(options.listen, "", tcp::resolver::passive, fault);
-        if (fault || found.empty())
-            throw StagingError("There is no address " + options.listen +
-                               " on this machine to listen on (" + fault.message() + ").");
+        require(!fault && !found.empty(), "There is no address ", options.listen,
+                " on this machine to listen on (", fault.message(), ").");
         address = found.begin()->endpoint().address();
     }
     return {address, static_cast<std::uint16_t>(port)};
@@ -56,11 +54,9 @@ tcp::acceptor listen(asio::io_context& io, const tcp::endpoint& endpoint) {
         acceptor.bind(endpoint, fault);
     if (!fault)
         acceptor.listen(asio::socket_base::max_listen_connections, fault);
-    if (fault)
-        throw StagingError("Cannot listen on " +
-                           to_text(Address{endpoint.address().to_string(), endpoint.port()}) +
-                           ": " + fault.message() +
-                           ". Choose another address or port, or 0 for any that is free.");
+    require(!fault, "Cannot listen on ",
+            to_text(Address{endpoint.address().to_string(), endpoint.port()}), ": ",
+            fault.message(), ". Choose another address or port, or 0 for any that is free.");
     (void)::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
     return acceptor;
 }
@@ -149,8 +145,8 @@ Listener::authenticate(std::shared_ptr<Connection> connection) {
     const Deadline deadline = after(handshake_timeout);
     const AdmissionCheck check_admission = [this](const Hello& theirs) -> std::optional<Error> {
         if (peers_ >= max_peers)
-            return Error{ErrorCode::limit, "The writer serves " + std::to_string(peers_) +
-                                               " connections already, and takes no more."};
+            return Error{ErrorCode::limit, sentence("The writer serves ", peers_,
+                                                    " connections already, and takes no more.")};
         return admission_(theirs);
     };
     try {

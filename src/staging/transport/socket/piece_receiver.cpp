@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/runs.hpp"
 #include "staging/wire/decode_error.hpp"
@@ -45,9 +45,9 @@ asio::awaitable<void> PieceReceiver::receive(Connection& connection, const Piece
         const auto bytes = static_cast<std::int64_t>(part.bytes);
         const Cursor start = cursor;
         co_await scatter(connection, cursor, bytes, limit);
-        if (piece.request.checksum && sum_runs(start, bytes) != part.checksum)
-            throw StagingError("Values of step " + std::to_string(piece.request.sequence) +
-                               " were damaged in transit: their checksum is wrong.");
+        require(!piece.request.checksum || sum_runs(start, bytes) == part.checksum,
+                "Values of step ", piece.request.sequence,
+                " were damaged in transit: their checksum is wrong.");
         offset += bytes;
     }
 }

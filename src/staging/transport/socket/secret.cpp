@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "staging/staging_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging::socket {
 namespace {
@@ -15,9 +15,9 @@ constexpr std::string_view digits = "0123456789abcdef";
 
 Secret make_secret() {
     Secret secret;
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(secret.data()),
-                   static_cast<int>(secret.size())) != 1)
-        throw StagingError("The system returned no random number for a secret.");
+    require(RAND_bytes(reinterpret_cast<unsigned char*>(secret.data()),
+                       static_cast<int>(secret.size())) == 1,
+            "The system returned no random number for a secret.");
     return secret;
 }
 
@@ -35,15 +35,15 @@ Secret parse_secret(std::string_view text) {
     const auto digit = [&](std::size_t i) {
         const char c = text[i] >= 'A' && text[i] <= 'F' ? static_cast<char>(text[i] | 32) : text[i];
         const std::size_t value = digits.find(c);
-        if (value == std::string_view::npos)
-            throw StagingError("A secret consists of 64 hexadecimal digits; character " +
-                               std::to_string(i + 1) + " of the one given is none.");
+        require(value != std::string_view::npos,
+                "A secret consists of 64 hexadecimal digits; character ", i + 1,
+                " of the one given is none.");
         return static_cast<unsigned>(value);
     };
-    if (text.size() != 2 * secret.size())
-        throw StagingError("A secret has 64 hexadecimal digits, as in the writer's contact file; "
-                           "the one given has " +
-                           std::to_string(text.size()) + " characters.");
+    require(text.size() == 2 * secret.size(),
+            "A secret has 64 hexadecimal digits, as in the writer's contact file; "
+            "the one given has ",
+            text.size(), " characters.");
     for (std::size_t i = 0; i < secret.size(); ++i)
         secret[i] = static_cast<std::byte>(digit(2 * i) << 4 | digit(2 * i + 1));
     return secret;

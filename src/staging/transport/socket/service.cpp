@@ -10,6 +10,7 @@
 
 #include "parallel/wait_hook.hpp"
 #include "staging/datamodel/model_error.hpp"
+#include "staging/require.hpp"
 #include "staging/signal_blocked_thread.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/wire/decode_error.hpp"
@@ -103,10 +104,8 @@ void SocketService::close(std::chrono::nanoseconds limit) {
 }
 
 Hello SocketService::hello() const {
-    if (rank_.stream.size() > max_stream_name)
-        throw StagingError("The name of a stream has at most " + std::to_string(max_stream_name) +
-                           " bytes; the one given has " + std::to_string(rank_.stream.size()) +
-                           ".");
+    require(rank_.stream.size() <= max_stream_name, "The name of a stream has at most ",
+            max_stream_name, " bytes; the one given has ", rank_.stream.size(), ".");
     Hello hello;
     hello.role = Role::writer;
     hello.rank = rank_.rank;
@@ -122,9 +121,9 @@ std::optional<Error> SocketService::check_admission(const Hello& theirs) const {
                      "The stream here is \"" + rank_.stream + "\", not \"" + theirs.stream + "\"."};
     const std::uint32_t target = theirs.channel == Channel::control ? 0 : theirs.target;
     if (target != rank_.rank)
-        return Error{ErrorCode::request, "Here is rank " + std::to_string(rank_.rank) +
-                                             " of the writer, not rank " + std::to_string(target) +
-                                             ": another process uses its port; attach again."};
+        return Error{ErrorCode::request,
+                     sentence("Here is rank ", rank_.rank, " of the writer, not rank ", target,
+                              ": another process uses its port; attach again.")};
     if (theirs.role == Role::writer)
         return Error{ErrorCode::protocol, "A writer cannot read from a writer."};
     return {};
@@ -269,9 +268,9 @@ asio::awaitable<void> SocketService::answer(Peer peer, PieceSender& sender, Piec
     ConstArrayView values;
     if (!step)
         error = Error{ErrorCode::gone,
-                      "Step " + std::to_string(request.sequence) +
-                          " is not available any more: it was released, or withdrawn because "
-                          "this reader did not answer."};
+                      sentence("Step ", request.sequence,
+                               " is not available any more: it was released, or withdrawn because "
+                               "this reader did not answer.")};
     else
         try {
             values = select(*step, rank_.rank, request);

@@ -7,6 +7,7 @@
 
 #include "parallel/wait_hook.hpp"
 #include "staging/interrupt.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
 #include "staging/transport/socket/handshake.hpp"
@@ -67,9 +68,9 @@ SocketSource::SocketSource(const std::string& contact, const parallel::Collectiv
     : options_(options), rank_(static_cast<std::uint32_t>(group.rank())),
       ranks_(static_cast<std::uint32_t>(group.size())), mapper_(std::move(mapper)) {
     group.run_collectively([&] {
-        if (options.connections < 1)
-            throw StagingError("A reader needs at least one connection to each rank, not " +
-                               std::to_string(options.connections) + ".");
+        require(options.connections >= 1,
+                "A reader needs at least one connection to each rank, not ", options.connections,
+                ".");
         if (rank_ == 0)
             attach_to_writer(contact);
     });
@@ -234,10 +235,8 @@ SocketSource::batches(std::span<const Fetch> wanted) const {
 
 std::vector<std::unique_ptr<DataChannel>>& SocketSource::channels_to(std::uint32_t rank,
                                                                      std::int64_t bytes) {
-    if (rank >= writer_.endpoints.ranks.size())
-        throw StagingError("The step refers to rank " + std::to_string(rank) +
-                           " of the writer, which has " +
-                           std::to_string(writer_.endpoints.ranks.size()) + " ranks.");
+    require(rank < writer_.endpoints.ranks.size(), "The step refers to rank ", rank,
+            " of the writer, which has ", writer_.endpoints.ranks.size(), " ranks.");
     auto& channels = channels_[rank];
     const auto enough = static_cast<std::size_t>(
         std::clamp<std::int64_t>(bytes / bytes_per_channel, 1, options_.connections));

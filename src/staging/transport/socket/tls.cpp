@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/hmac.hpp"
 
@@ -100,12 +101,11 @@ TlsContext::TlsContext(const Secret& secret)
           hmac(secret, std::as_bytes(std::span(std::string_view("uzushio staging: key of TLS")))))),
       context_(SSL_CTX_new(TLS_method())) {
     SSL_CTX* context = context_.get();
-    if (context == nullptr || bio_method() == nullptr ||
-        SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
-        SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 ||
-        SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") != 1 ||
-        SSL_CTX_set_num_tickets(context, 0) != 1)
-        throw StagingError(
+    require(context != nullptr && bio_method() != nullptr &&
+                SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+                SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
+                SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 &&
+                SSL_CTX_set_num_tickets(context, 0) == 1,
             "This OpenSSL does not support TLS 1.3: use a build that does, or no TLS.");
     SSL_CTX_set_app_data(context, key_.get());
     SSL_CTX_set_psk_use_session_callback(context, offer_key);
@@ -143,7 +143,7 @@ IoDirection TlsStream::direction_after(int result) {
     default: {
         std::array<char, 256> text{};
         ERR_error_string_n(ERR_get_error(), text.data(), text.size());
-        throw StagingError("TLS failed (" + std::string(text.data()) + ").");
+        throw StagingError(sentence("TLS failed (", text.data(), ")."));
     }
     }
 }

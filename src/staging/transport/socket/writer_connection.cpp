@@ -7,6 +7,7 @@
 
 #include "parallel/wait_hook.hpp"
 #include "staging/notice.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
 #include "staging/transport/socket/address.hpp"
@@ -50,8 +51,8 @@ asio::awaitable<WriterConnection> open_control(asio::io_context& io, Contact con
     }
     if (const auto* endpoints = std::get_if<Endpoints>(&message))
         writer.endpoints = *endpoints;
-    if (writer.endpoints.ranks.empty())
-        throw StagingError("The writer at " + contact.address + " sent no endpoints of its ranks.");
+    require(!writer.endpoints.ranks.empty(), "The writer at ", contact.address,
+            " sent no endpoints of its ranks.");
     writer.control = opened.connection;
     writer.hello = opened.peer;
     co_return writer;
@@ -61,10 +62,9 @@ std::optional<Contact> contact_of_address(const std::string& address,
                                           const ReaderOptions& options) {
     if (!is_address(address))
         return {};
-    if (options.secret.empty())
-        throw StagingError("To attach to " + address +
-                           " its secret is needed, from the writer's contact file: give it as the "
-                           "option `secret`, or give the contact file.");
+    require(!options.secret.empty(), "To attach to ", address,
+            " its secret is needed, from the writer's contact file: give it as the "
+            "option `secret`, or give the contact file.");
     Contact contact;
     contact.address = address;
     contact.secret = parse_secret(options.secret);
@@ -138,8 +138,7 @@ class WriterSearch {
     void handle_wrong_secret(const Contact& contact, const std::string& text) {
         const std::string whole =
             fixed_ ? text : "The contact file " + name_ + " does not match the writer: " + text;
-        if (fixed_ || (wrong_ && *wrong_ == contact && Clock::now() >= wrong_until_))
-            throw StagingError(whole);
+        require(!fixed_ && (!wrong_ || *wrong_ != contact || Clock::now() < wrong_until_), whole);
         if (!wrong_ || !(*wrong_ == contact)) {
             wrong_ = contact;
             wrong_until_ = after(replacement_timeout);
