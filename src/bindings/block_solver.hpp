@@ -31,9 +31,6 @@ numpy_view(const domain::View<T>& view, const domain::Box<3>& box, nanobind::han
     return {view.data() + view.offset(box.lower), 4, shape, owner, strides};
 }
 
-/// Return the base, whose methods an author's method of the same name does not hide.
-inline domain::BlockSolver& base(domain::BlockSolver& solver) { return solver; }
-
 /// Bind a subclass of `domain::BlockSolver` with all that `uzushio.block_solver.BlockSolver` uses:
 /// the only call that an extension module with a solver needs besides its constructor. Indices are
 /// in the order i, j, k, arrays (component, k, j, i).
@@ -132,28 +129,20 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             "comm"_a, "sections"_a = 0, unlocked(),
             "Decompose, allocate, set the initial fields (collective). `sections`: address of a "
             "monitor that exists as long as the solver; 0: the solver's own monitor.")
-        .def(
-            "step",
-            [](Solver& solver, double max_dt, double fraction) {
-                return base(solver).step(max_dt, fraction);
-            },
-            "max_dt"_a, "fraction"_a = 1.0, unlocked(),
-            "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
-            "(collective).")
-        .def(
-            "start", [](Solver& solver, double time) { base(solver).start(time); }, "time"_a,
-            unlocked(), "Begin with evolved fields that were written from outside (collective).")
-        .def(
-            "resume", [](Solver& solver, double time) { base(solver).resume(time); }, "time"_a,
-            unlocked(), "Continue with evolved and projected fields of a checkpoint (collective).")
-        .def(
-            "update_derived",
-            [](Solver& solver, bool output) { base(solver).update_derived(output); },
-            "output"_a = true, unlocked(),
-            "Compute the derived fields, and the outputs, from the evolved ones (collective).")
-        .def_prop_ro("time", [](Solver& solver) { return base(solver).time(); })
-        .def_prop_ro("stable_dt", [](Solver& solver) { return base(solver).stable_dt(); })
-        .def_prop_ro("finite", [](Solver& solver) { return base(solver).finite(); })
+        // The base's methods: an author's method of the same name does not hide them.
+        .def("step", &domain::BlockSolver::step, "max_dt"_a, "fraction"_a = 1.0, unlocked(),
+             "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
+             "(collective).")
+        .def("start", &domain::BlockSolver::start, "time"_a, unlocked(),
+             "Begin with evolved fields that were written from outside (collective).")
+        .def("resume", &domain::BlockSolver::resume, "time"_a, unlocked(),
+             "Continue with evolved and projected fields of a checkpoint (collective).")
+        .def("update_derived", &domain::BlockSolver::update_derived, "output"_a = true, unlocked(),
+             "Compute the derived fields, and the outputs, from the evolved ones (collective).")
+        .def_prop_ro("time", &domain::BlockSolver::time)
+        .def_prop_ro("stable_dt",
+                     [](const Solver& solver) { return solver.domain::BlockSolver::stable_dt(); })
+        .def_prop_ro("finite", &domain::BlockSolver::finite)
         .def(
             "blocks",
             [](const Solver& solver) {

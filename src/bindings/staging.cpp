@@ -54,19 +54,12 @@ void translate(const std::exception_ptr& pointer, void*) {
 }
 
 nb::dlpack::dtype dtype_of(staging::ScalarType type) {
-    switch (type) {
-    case staging::ScalarType::float32:
-        return nb::dtype<float>();
-    case staging::ScalarType::float64:
-        return nb::dtype<double>();
-    case staging::ScalarType::int32:
-        return nb::dtype<std::int32_t>();
-    case staging::ScalarType::int64:
-        return nb::dtype<std::int64_t>();
-    case staging::ScalarType::uint8:
-        break;
-    }
-    return nb::dtype<std::uint8_t>();
+    const bool real = type == staging::ScalarType::float32 || type == staging::ScalarType::float64;
+    const auto code = real                                 ? nb::dlpack::dtype_code::Float
+                      : type == staging::ScalarType::uint8 ? nb::dlpack::dtype_code::UInt
+                                                           : nb::dlpack::dtype_code::Int;
+    return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * staging::size_of(type)),
+            1};
 }
 
 /// Return the view of an array [z, y, x, component]. NumPy's stride of an axis of one value is
@@ -193,18 +186,12 @@ void bind_staging(nb::module_& module) {
         .def_rw("contact", &staging::EngineOptions::contact)
         .def_rw("wait_for_readers", &staging::EngineOptions::wait_for_readers)
         .def_prop_ro("wait_limit",
-                     [](const staging::EngineOptions& options) {
-                         return std::chrono::duration<double>(options.wait_limit).count();
-                     })
+                     [](const staging::EngineOptions& o) { return seconds(o.wait_limit); })
         .def_prop_ro("close_limit",
-                     [](const staging::EngineOptions& options) {
-                         return std::chrono::duration<double>(options.close_limit).count();
-                     })
+                     [](const staging::EngineOptions& o) { return seconds(o.close_limit); })
         .def_prop_ro("depth", [](const staging::EngineOptions& o) { return o.queue.depth; })
         .def_prop_ro("time_limit",
-                     [](const staging::EngineOptions& options) {
-                         return std::chrono::duration<double>(options.queue.time_limit).count();
-                     })
+                     [](const staging::EngineOptions& o) { return seconds(o.queue.time_limit); })
         .def_prop_ro("policy",
                      [](const staging::EngineOptions& options) {
                          constexpr const char* names[] = {"block", "drop_newest", "drop_oldest",

@@ -66,8 +66,8 @@ nb::list meshes(const StepInfo& step) {
         nb::dict mesh = coords(step.coordsets[topology.coordset]);
         mesh["name"] = topology.name;
         mesh["dimension"] = topology.dimension;
-        mesh["elements"] = pair(topology.elements);
-        mesh["vertices"] = pair(staging::vertices_of(topology.elements, topology.dimension));
+        mesh["elements"] = topology.elements;
+        mesh["vertices"] = staging::vertices_of(topology.elements, topology.dimension);
         result.append(mesh);
     }
     return result;
@@ -90,8 +90,8 @@ nb::list blocks(const StepInfo& step) {
         for (const auto& array : block.arrays)
             arrays.append(nb::make_tuple(array.field, array.ghosts.lower, array.ghosts.upper,
                                          array.checksum ? nb::cast(*array.checksum) : nb::none()));
-        result.append(nb::make_tuple(block.id, block.rank, block.topology, pair(block.elements),
-                                     pair(block.vertices), arrays));
+        result.append(nb::make_tuple(block.id, block.rank, block.topology, block.elements,
+                                     block.vertices, arrays));
     }
     return result;
 }
@@ -99,12 +99,9 @@ nb::list blocks(const StepInfo& step) {
 nb::tuple to_tuple(const staging::ReadPlan& plan) {
     nb::list pieces;
     for (const auto& piece : plan.pieces)
-        pieces.append(nb::make_tuple(piece.rank, piece.block, piece.array, pair(piece.source),
-                                     pair(piece.target), piece.ghost));
-    nb::list missing;
-    for (const auto& hole : plan.missing)
-        missing.append(pair(hole));
-    return nb::make_tuple(pieces, missing);
+        pieces.append(nb::make_tuple(piece.rank, piece.block, piece.array, piece.source,
+                                     piece.target, piece.ghost));
+    return nb::make_tuple(pieces, plan.missing);
 }
 
 } // namespace
@@ -123,8 +120,8 @@ void bind_staging_model(nb::module_& module) {
         .def(nb::init<const StepInfo&, std::uint32_t>(), "step"_a, "field"_a)
         .def(
             "plan",
-            [](const staging::ReadPlanner& planner, const BoxPair& wanted) {
-                return to_tuple(planner.plan(box(wanted)));
+            [](const staging::ReadPlanner& planner, const staging::Box& wanted) {
+                return to_tuple(planner.plan(wanted));
             },
             "box"_a, "([(rank, block, array, source, target, from ghosts)], [missing box]).");
 

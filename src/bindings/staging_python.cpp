@@ -34,20 +34,6 @@ namespace {
     throw staging::StagingError(error.what());
 }
 
-/// Release an object, also after the interpreter has ended.
-void drop(nb::object& object) {
-    if (!nb::is_alive()) {
-        object.release();
-        return;
-    }
-    const nb::gil_scoped_acquire lock;
-    object.reset();
-}
-
-double seconds(std::chrono::nanoseconds time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 } // namespace
 
 void with_python(const std::function<void()>& work) {
@@ -57,6 +43,15 @@ void with_python(const std::function<void()>& work) {
     } catch (nb::python_error& error) {
         rethrow(error);
     }
+}
+
+void drop(nb::object& object) {
+    if (!nb::is_alive()) {
+        object.release();
+        return;
+    }
+    const nb::gil_scoped_acquire lock;
+    object.reset();
 }
 
 nb::str valid_text(const std::string& text) {
@@ -157,9 +152,9 @@ void PythonSource::fetch(const staging::Announce& step, std::span<const staging:
             const auto& request = fetch.request;
             const auto& array = step.step.blocks[request.block].arrays[request.array];
             const auto type = step.step.fields[array.field].type;
-            pieces.append(nb::make_tuple(fetch.rank, request.block, request.array,
-                                         pair(request.source), request.first_component,
-                                         request.components, to_numpy(fetch.to, type, nb::none())));
+            pieces.append(nb::make_tuple(fetch.rank, request.block, request.array, request.source,
+                                         request.first_component, request.components,
+                                         to_numpy(fetch.to, type, nb::none())));
         }
         source_.attr("fetch")(step.sequence, std::move(pieces), seconds(limit));
     });

@@ -14,6 +14,8 @@ namespace uzushio::bindings {
 /// the same type; Ctrl-C ends the caller's wait.
 void with_python(const std::function<void()>& work);
 
+/// Release an object, also after the interpreter has ended.
+void drop(nanobind::object& object);
 /// Return a text of another process; bytes that are not UTF-8 become replacement characters.
 [[nodiscard]] nanobind::str valid_text(const std::string& text);
 

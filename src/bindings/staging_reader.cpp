@@ -1,12 +1,12 @@
 #include "bindings/staging_reader.hpp"
 
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <functional>
 #include <utility>
 
@@ -19,39 +19,6 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace uzushio::bindings {
-
-namespace {
-
-const char* name_of(staging::StepStatus status) {
-    switch (status) {
-    case staging::StepStatus::step:
-        return "step";
-    case staging::StepStatus::timeout:
-        return "timeout";
-    case staging::StepStatus::ended:
-        return "ended";
-    case staging::StepStatus::detached:
-        break;
-    }
-    return "detached";
-}
-
-staging::ReaderOptions options_of(const std::string& stream, double attach_limit,
-                                  double answer_limit, int connections, std::optional<bool> verify,
-                                  const std::string& secret, bool tls, bool latest_only) {
-    staging::ReaderOptions options;
-    options.stream = stream;
-    options.attach_limit = nanoseconds(attach_limit);
-    options.answer_limit = nanoseconds(answer_limit);
-    options.connections = connections;
-    options.verify = verify;
-    options.secret = secret;
-    options.tls = tls;
-    options.latest_only = latest_only;
-    return options;
-}
-
-} // namespace
 
 staging::Reader& PythonReader::get() const {
     if (reader_ == nullptr || detached_)
@@ -70,14 +37,11 @@ std::optional<std::string> PythonReader::refusal(int views) {
 }
 
 std::string PythonReader::next(double limit) {
+    constexpr std::array<const char*, 4> names{"step", "timeout", "ended", "detached"};
     return with_lock(mutex_, [&, views = views_] {
         get().keep_step(refusal(views));
-        return name_of(get().next(nanoseconds(limit)));
+        return names[static_cast<std::size_t>(get().next(nanoseconds(limit)))];
     });
-}
-
-void PythonReader::seek(std::uint64_t sequence) {
-    with_lock(mutex_, [&] { get().seek(sequence); });
 }
 
 staging::StepInfo PythonReader::step() {
@@ -88,14 +52,10 @@ std::uint64_t PythonReader::sequence() {
     return with_lock(mutex_, [&] { return get().sequence(); });
 }
 
-std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair& wanted,
-                                        const Target& to) {
+std::vector<staging::Box> PythonReader::read(const std::string& field, const staging::Box& wanted,
+                                             const Target& to) {
     const auto view = values_of(to);
-    const auto missing = with_lock(mutex_, [&] { return get().read(field, box(wanted), view); });
-    std::vector<BoxPair> result;
-    for (const auto& hole : missing)
-        result.push_back(pair(hole));
-    return result;
+    return with_lock(mutex_, [&] { return get().read(field, wanted, view); });
 }
 
 void PythonReader::read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
@@ -155,19 +115,9 @@ void PythonReader::end_view() noexcept {
     reader_ = nullptr;
 }
 
-bool PythonReader::verify(const std::string& field, std::uint32_t block) {
-    return with_lock(mutex_, [&] { return get().verify(field, block); });
-}
-
-std::uint64_t PythonReader::send(const std::string& text) {
-    return with_lock(mutex_, [&] { return get().send(text); });
-}
-
 nb::list PythonReader::take_replies() {
-    std::vector<staging::Reply> replies;
-    with_lock(mutex_, [&] { replies = get().take_replies(); });
     nb::list result;
-    for (const auto& reply : replies)
+    for (const auto& reply : with_lock(mutex_, [&] { return get().take_replies(); }))
         result.append(nb::make_tuple(reply.number, valid_text(reply.text)));
     return result;
 }
@@ -222,8 +172,14 @@ void bind_staging_reader(nb::module_& module) {
                double attach_limit, double answer_limit, int connections,
                const std::optional<bool>& verify, const std::string& secret, bool tls,
                bool latest_only) {
-                const auto options = options_of(stream, attach_limit, answer_limit, connections,
-                                                verify, secret, tls, latest_only);
+                const staging::ReaderOptions options{stream,
+                                                     nanoseconds(attach_limit),
+                                                     nanoseconds(answer_limit),
+                                                     connections,
+                                                     latest_only,
+                                                     verify,
+                                                     secret,
+                                                     tls};
                 auto reader = interruptible([&] {
                     return std::make_unique<staging::Reader>(contact, communicator(comm), options);
                 });
@@ -235,7 +191,9 @@ void bind_staging_reader(nb::module_& module) {
             "from_source",
             [](nb::object source, const std::optional<std::uintptr_t>& comm, double answer_limit,
                const std::optional<bool>& verify) {
-                auto options = options_of("", 60, answer_limit, 1, verify, "", false, false);
+                staging::ReaderOptions options;
+                options.answer_limit = nanoseconds(answer_limit);
+                options.verify = verify;
                 auto made = std::make_unique<PythonSource>(std::move(source));
                 return std::make_unique<PythonReader>(interruptible([&] {
                     return std::make_unique<staging::Reader>(std::move(made), communicator(comm),
@@ -244,7 +202,7 @@ void bind_staging_reader(nb::module_& module) {
             },
             "source"_a, "comm"_a.none(), "answer_limit"_a, "verify"_a.none())
         .def("next", &PythonReader::next, "limit"_a)
-        .def("seek", &PythonReader::seek, "sequence"_a)
+        .def("seek", calling<PythonReader>(&staging::Reader::seek), "sequence"_a)
         .def("step", &PythonReader::step)
         .def_prop_ro("sequence", &PythonReader::sequence)
         .def("read", &PythonReader::read, "field"_a, "box"_a, "to"_a)
@@ -258,8 +216,8 @@ void bind_staging_reader(nb::module_& module) {
                 return nb::cast<PythonReader&>(self).view(self, field, block);
             },
             "field"_a, "block"_a)
-        .def("verify", &PythonReader::verify, "field"_a, "block"_a)
-        .def("send", &PythonReader::send, "text"_a)
+        .def("verify", calling<PythonReader>(&staging::Reader::verify), "field"_a, "block"_a)
+        .def("send", calling<PythonReader>(&staging::Reader::send), "text"_a)
         .def("take_replies", &PythonReader::take_replies)
         .def("release", &PythonReader::release)
         .def("detach", &PythonReader::detach)

@@ -24,12 +24,19 @@ class PythonReader {
     /// The solver's own reader (engine `inproc`), until `invalidate`.
     explicit PythonReader(staging::Reader& reader) : reader_(&reader) {}
 
+    /// Call a member of the reader with the mutex locked and without Python's lock.
+    template <class Work, class... Arguments>
+    auto operator()(Work&& work, Arguments&&... arguments) {
+        return with_lock(mutex_, [&] {
+            return std::invoke(work, get(), std::forward<Arguments>(arguments)...);
+        });
+    }
+
     [[nodiscard]] std::string next(double limit);
-    void seek(std::uint64_t sequence);
     [[nodiscard]] staging::StepInfo step();
     [[nodiscard]] std::uint64_t sequence();
-    [[nodiscard]] std::vector<BoxPair> read(const std::string& field, const BoxPair& box,
-                                            const Target& to);
+    [[nodiscard]] std::vector<staging::Box> read(const std::string& field, const staging::Box& box,
+                                                 const Target& to);
     void read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
                     const Target& to, bool component_axis);
     /// Read many blocks: {index: array}.
@@ -38,8 +45,6 @@ class PythonReader {
     /// Return an array [z, y, x, component], or None. `self` is this reader in Python.
     [[nodiscard]] nanobind::object view(nanobind::handle self, const std::string& field,
                                         std::uint32_t block);
-    [[nodiscard]] bool verify(const std::string& field, std::uint32_t block);
-    std::uint64_t send(const std::string& text);
     /// Return (number, text) of each reply.
     [[nodiscard]] nanobind::list take_replies();
     void release();

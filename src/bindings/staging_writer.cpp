@@ -1,7 +1,6 @@
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -52,12 +51,7 @@ using staging::Writer;
 void on_step(PythonWriter& writer, const nb::callable& work) {
     // A thread without Python's lock may destroy the last copy of the function.
     const auto held = std::shared_ptr<nb::callable>(new nb::callable(work), [](nb::callable* p) {
-        if (!nb::is_alive()) {
-            p->release();
-        } else {
-            const nb::gil_scoped_acquire lock;
-            p->reset();
-        }
+        drop(*p);
         delete p;
     });
     writer(&Writer::on_step, [held](staging::Reader& reader) {
@@ -146,34 +140,16 @@ void bind_staging_writer(nb::module_& module) {
                 return std::unique_ptr<PythonWriter>(new PythonWriter{std::move(writer), {}});
             },
             "name"_a, "comm"_a.none(), "engine"_a)
-        .def(
-            "attribute",
-            [](PythonWriter& writer, std::string name,
-               std::variant<std::int64_t, double, std::string> value) {
-                writer(&Writer::attribute, std::move(name), std::move(value));
-            },
-            "name"_a, "value"_a)
-        .def(
-            "uniform_mesh",
-            [](PythonWriter& writer, const std::string& name, const BoxPair& elements,
-               std::array<double, 3> origin, std::array<double, 3> spacing,
-               std::uint8_t dimension) {
-                writer(&Writer::uniform_mesh, name, box(elements), origin, spacing, dimension);
-            },
-            "name"_a, "elements"_a, "origin"_a, "spacing"_a, "dimension"_a)
-        .def(
-            "rectilinear_mesh",
-            [](PythonWriter& writer, const std::string& name, const BoxPair& elements,
-               std::array<std::vector<double>, 3> coordinates, std::uint8_t dimension) {
-                writer(&Writer::rectilinear_mesh, name, box(elements), std::move(coordinates),
-                       dimension);
-            },
-            "name"_a, "elements"_a, "coordinates"_a, "dimension"_a)
+        .def("attribute", calling<PythonWriter>(&Writer::attribute), "name"_a, "value"_a)
+        .def("uniform_mesh", calling<PythonWriter>(&Writer::uniform_mesh), "name"_a, "elements"_a,
+             "origin"_a, "spacing"_a, "dimension"_a)
+        .def("rectilinear_mesh", calling<PythonWriter>(&Writer::rectilinear_mesh), "name"_a,
+             "elements"_a, "coordinates"_a, "dimension"_a)
         .def(
             "curvilinear_mesh",
-            [](PythonWriter& writer, const std::string& name, const BoxPair& elements,
+            [](PythonWriter& writer, const std::string& name, const staging::Box& elements,
                const std::string& field, const std::string& type, std::uint8_t dimension) {
-                writer(&Writer::curvilinear_mesh, name, box(elements), field, scalar_type(type),
+                writer(&Writer::curvilinear_mesh, name, elements, field, scalar_type(type),
                        dimension);
             },
             "name"_a, "elements"_a, "field"_a, "type"_a, "dimension"_a)
@@ -189,20 +165,12 @@ void bind_staging_writer(nb::module_& module) {
         .def(
             "block",
             [](PythonWriter& writer, std::uint64_t id, const std::string& mesh,
-               const BoxPair& owned, const std::string& where) {
-                writer(&Writer::block, id, mesh, box(owned), association(where));
+               const staging::Box& owned, const std::string& where) {
+                writer(&Writer::block, id, mesh, owned, association(where));
             },
             "id"_a, "mesh"_a, "owned"_a, "association"_a)
-        .def(
-            "remove_block",
-            [](PythonWriter& writer, std::uint64_t id) { writer(&Writer::remove_block, id); },
-            "id"_a)
-        .def(
-            "begin_step",
-            [](PythonWriter& writer, std::int64_t index, double time) {
-                writer(&Writer::begin_step, index, time);
-            },
-            "index"_a, "time"_a)
+        .def("remove_block", calling<PythonWriter>(&Writer::remove_block), "id"_a)
+        .def("begin_step", calling<PythonWriter>(&Writer::begin_step), "index"_a, "time"_a)
         .def(
             "put",
             [](PythonWriter& writer, const std::string& field, std::uint64_t block,
@@ -230,18 +198,8 @@ void bind_staging_writer(nb::module_& module) {
                 });
             },
             "stop"_a.none())
-        .def(
-            "cancel_step",
-            [](PythonWriter& writer, const std::string& reason) {
-                writer(&Writer::cancel_step, reason);
-            },
-            "reason"_a)
-        .def(
-            "abandon",
-            [](PythonWriter& writer, const std::string& reason) {
-                writer(&Writer::abandon, reason);
-            },
-            "reason"_a)
+        .def("cancel_step", calling<PythonWriter>(&Writer::cancel_step), "reason"_a)
+        .def("abandon", calling<PythonWriter>(&Writer::abandon), "reason"_a)
         .def(
             "close",
             [](PythonWriter& writer, const std::optional<nb::callable>& stop) {
@@ -253,11 +211,7 @@ void bind_staging_writer(nb::module_& module) {
             "stop"_a.none())
         .def("counters", &counters)
         .def("take_commands", &take_commands)
-        .def(
-            "reply",
-            [](PythonWriter& writer, std::uint64_t reader, std::uint64_t number,
-               const std::string& text) { writer(&Writer::reply, reader, number, text); },
-            "reader"_a, "number"_a, "text"_a)
+        .def("reply", calling<PythonWriter>(&Writer::reply), "reader"_a, "number"_a, "text"_a)
         .def_prop_ro("name", [](PythonWriter& writer) { return writer.writer->name(); })
         .def("on_step", &on_step, "work"_a);
 }
