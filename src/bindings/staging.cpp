@@ -161,16 +161,15 @@ namespace {
 nb::bytes from_rank_0(const std::optional<std::uintptr_t>& comm, const nb::callable& work) {
     const auto bytes = interruptible([&] {
         const parallel::CollectiveGroup group = staging::stream_group(communicator(comm));
-        std::vector<std::byte> found;
-        group.run_collectively([&] {
-            if (group.rank() == 0)
-                with_python([&] {
-                    const auto result = nb::cast<nb::bytes>(work());
-                    const auto* first = static_cast<const std::byte*>(result.data());
-                    found.assign(first, first + result.size());
-                });
+        return group.from_root([&] {
+            std::vector<std::byte> found;
+            with_python([&] {
+                const auto result = nb::cast<nb::bytes>(work());
+                const auto* first = static_cast<const std::byte*>(result.data());
+                found.assign(first, first + result.size());
+            });
+            return found;
         });
-        return group.broadcast(std::move(found));
     });
     return nb::bytes(bytes.data(), bytes.size());
 }

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "parallel/error_types.hpp"
@@ -72,6 +74,25 @@ class CollectiveGroup {
             error = std::current_exception();
         }
         agree(error);
+    }
+    /// Run `work` on rank 0; if it throws, all ranks throw.
+    template <class Work> void run_on_root(Work&& work) const {
+        run_collectively([&] {
+            if (rank() == 0)
+                work();
+        });
+    }
+    /// Return on all ranks the text or bytes that `work` returns on rank 0; if it throws, all ranks
+    /// throw.
+    template <class Work> [[nodiscard]] std::invoke_result_t<Work> from_root(Work&& work) const {
+        std::invoke_result_t<Work> result{};
+        run_on_root([&] { result = work(); });
+        const auto own = std::as_bytes(std::span(result));
+        const auto bytes = broadcast({own.begin(), own.end()});
+        if constexpr (requires { result.resize(bytes.size()); })
+            result.resize(bytes.size());
+        std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(result)).begin());
+        return result;
     }
 
     // Not collective; these do not block.

@@ -12,41 +12,29 @@
 #include "staging/stream_group.hpp"
 
 namespace uzushio::staging {
-namespace {
-
-std::string from_rank_0(const parallel::CollectiveGroup& group, const std::string& text) {
-    const auto bytes = std::as_bytes(std::span(text));
-    const auto all = group.broadcast({bytes.begin(), bytes.end()});
-    return {reinterpret_cast<const char*>(all.data()), all.size()};
-}
-
-} // namespace
 
 EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
     const parallel::CollectiveGroup group = stream_group(comm);
-    std::string where;
     std::string yaml;
-    group.run_collectively([&] {
-        if (group.rank() != 0)
-            return;
+    const std::string where = group.from_root([&]() -> std::string {
         const char* instead = std::getenv("UZUSHIO_STAGING");
         const bool named = instead != nullptr && *instead != '\0';
         const auto chosen = with_home(named ? instead : file.string());
         if (chosen.empty())
-            return;
-        where = chosen.string() + (named ? " (named by UZUSHIO_STAGING)" : "");
+            return {};
+        const std::string source = chosen.string() + (named ? " (named by UZUSHIO_STAGING)" : "");
         std::ifstream stream(chosen, std::ios::binary);
         std::stringstream text;
         // An empty file is a file of defaults.
         require(
             std::filesystem::is_regular_file(chosen) && stream &&
                 (stream.peek() == std::ifstream::traits_type::eof() || (text << stream.rdbuf())),
-            "The staging options cannot be read from ", where,
+            "The staging options cannot be read from ", source,
             ": there is no such file, or it may not be read.");
         yaml = text.str();
+        return source;
     });
-    where = from_rank_0(group, where);
-    yaml = from_rank_0(group, yaml);
+    yaml = group.from_root([&] { return yaml; });
     return where.empty() ? EngineOptions{} : parse_options(yaml, where);
 }
 

@@ -186,10 +186,7 @@ void Reader::release() {
     state.agree_on_command(State::Command::release);
     const std::uint64_t sequence = state.current->sequence;
     state.end_step();
-    state.group.run_collectively([&] {
-        if (state.group.rank() == 0)
-            state.source->release(sequence);
-    });
+    state.group.run_on_root([&] { state.source->release(sequence); });
 }
 
 void Reader::keep_step(std::optional<std::string> why) { state_->keep_reason = std::move(why); }

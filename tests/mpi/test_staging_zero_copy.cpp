@@ -95,7 +95,7 @@ TEST(StagingZeroCopy, AReaderMapsTheSolversMemoryAndNothingIsCopied) {
     std::set<const std::byte*> ring;
     for (std::int64_t i = 0; i < 12; ++i) {
         double* const computed = solver.publish(i);
-        EXPECT_EQ(solver.engine->queued_engine().bytes_copied(), 8u * n)
+        EXPECT_EQ(solver.engine->bytes_copied(), 8u * n)
             << "those of the first step, whose size was not known";
         ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         const auto view = reader.view("u", 0);

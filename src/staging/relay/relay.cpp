@@ -61,21 +61,6 @@ std::string to_text(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Return rank 0's secret on all ranks.
-socket::Secret shared_secret(const parallel::CollectiveGroup& group) {
-    std::vector<std::byte> bytes;
-    group.run_collectively([&] {
-        if (group.rank() == 0) {
-            const socket::Secret secret = socket::make_secret();
-            bytes.assign(secret.begin(), secret.end());
-        }
-    });
-    bytes = group.broadcast(std::move(bytes));
-    socket::Secret secret{};
-    std::copy_n(bytes.begin(), secret.size(), secret.begin());
-    return secret;
-}
-
 } // namespace
 
 class Relay::Implementation {
@@ -116,7 +101,7 @@ class Relay::Implementation {
 };
 
 Relay::Implementation::Implementation(RelayOptions options, const parallel::CollectiveGroup& group)
-    : options_(std::move(options)), group_(group), secret_(shared_secret(group)),
+    : options_(std::move(options)), group_(group), secret_(group.from_root(socket::make_secret)),
       budget_(options_.bytes) {
     options_.from = with_home(options_.from).string();
     options_.to = with_home(options_.to.string());
@@ -143,10 +128,7 @@ Relay::Implementation::Implementation(RelayOptions options, const parallel::Coll
     });
     for (const auto& bytes : group_.gather(to_bytes(listener_->address())))
         addresses_.push_back(to_text(bytes));
-    group_.run_collectively([&] {
-        if (group_.rank() == 0)
-            publish_contact();
-    });
+    group_.run_on_root([&] { publish_contact(); });
     listener_->start();
     stop_notice_.emplace(group_);
 }

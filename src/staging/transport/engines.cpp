@@ -1,6 +1,9 @@
 #include "staging/transport/engines.hpp"
 
+#include <functional>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "staging/home_path.hpp"
 #include "staging/require.hpp"
@@ -18,64 +21,55 @@
 namespace uzushio::staging {
 namespace {
 
+using MakeEngine = std::function<std::unique_ptr<WriterEngine>(
+    const std::string& name, const parallel::CollectiveGroup& group, const EngineOptions& options)>;
+using AttachSource = std::function<std::unique_ptr<StepSource>(
+    const std::string& contact, const parallel::CollectiveGroup& group,
+    const ReaderOptions& options)>;
+
+template <class Made>
+constexpr auto make = [](const auto&... arguments) { return std::make_unique<Made>(arguments...); };
+
+/// Return the constructor of the engine with such segments and node name.
+MakeEngine make_socket_engine(MakeSegment make_segment, std::string (*node)()) {
+    return [make_segment = std::move(make_segment), node](const auto& name, const auto& group,
+                                                          const auto& options) {
+        return std::make_unique<socket::SocketEngine>(
+            name, group, options, socket::SocketEngine::Memory{make_segment, node()});
+    };
+}
+
 struct EngineEntry {
     std::string_view name;
-    std::unique_ptr<WriterEngine> (*make)(const std::string& name,
-                                          const parallel::CollectiveGroup& group,
-                                          const EngineOptions& options);
+    MakeEngine make;
 };
 
 /// All engines that write, by name.
 const std::vector<EngineEntry>& writers() {
     static const std::vector<EngineEntry> entries{
-        {"inproc",
-         [](const std::string&, const parallel::CollectiveGroup& group,
-            const EngineOptions&) -> std::unique_ptr<WriterEngine> {
-             return std::make_unique<inproc::InprocEngine>(group);
-         }},
-        {"file",
-         [](const std::string& name, const parallel::CollectiveGroup& group,
-            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
-             return std::make_unique<file::FileEngine>(name, group, options);
-         }},
-        {"shm",
-         [](const std::string& name, const parallel::CollectiveGroup& group,
-            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
-             return std::make_unique<socket::SocketEngine>(
-                 name, group, options,
-                 socket::SocketEngine::Memory{shm::make_shared_segment, shm::node_name()});
-         }},
-        {"tcp",
-         [](const std::string& name, const parallel::CollectiveGroup& group,
-            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
-             return std::make_unique<socket::SocketEngine>(
-                 name, group, options, socket::SocketEngine::Memory{queued::make_heap_segment, ""});
-         }},
+        {"inproc", [](const auto&, const auto& group,
+                      const auto&) { return std::make_unique<inproc::InprocEngine>(group); }},
+        {"file", make<file::FileEngine>},
+        {"shm", make_socket_engine(shm::make_shared_segment, shm::node_name)},
+        {"tcp", make_socket_engine(queued::make_heap_segment, [] { return std::string(); })},
         {"mpi", mpi::make_mpi_engine},
     };
     return entries;
 }
 
 struct ContactEntry {
-    bool (*matches)(const std::string& contact); ///< whether the engine reads this kind of contact
-    std::unique_ptr<StepSource> (*attach)(const std::string& contact,
-                                          const parallel::CollectiveGroup& group,
-                                          const ReaderOptions& options);
+    std::function<bool(const std::string& contact)> matches; ///< whether the engine reads it
+    AttachSource attach;
 };
 
 /// Engines that read. The first entry that matches the contact is used.
 const std::vector<ContactEntry>& readers() {
     static const std::vector<ContactEntry> entries{
-        {file::is_store_contact,
-         [](const std::string& contact, const parallel::CollectiveGroup& group,
-            const ReaderOptions& options) -> std::unique_ptr<StepSource> {
-             return std::make_unique<file::FileSource>(contact, group, options);
-         }},
+        {file::is_store_contact, make<file::FileSource>},
         {mpi::is_mpi_contact, mpi::attach_mpi},
         // Last: any name matches, because the contact file may not exist yet.
         {[](const std::string&) { return true; },
-         [](const std::string& contact, const parallel::CollectiveGroup& group,
-            const ReaderOptions& options) -> std::unique_ptr<StepSource> {
+         [](const auto& contact, const auto& group, const auto& options) {
              return std::make_unique<socket::SocketSource>(
                  contact, group, options, std::make_unique<shm::SharedMemoryMapper>());
          }},

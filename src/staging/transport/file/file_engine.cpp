@@ -79,10 +79,7 @@ FileEngine::FileEngine(const std::string& stream, const parallel::CollectiveGrou
     : group_(group),
       store_(options.file.folder.empty() ? fs::path(stream + ".zarr") : options.file.folder),
       state_{random_id(), stream, false, 0}, disk_(options.file.sync) {
-    group_.run_collectively([&] {
-        if (group_.rank() == 0)
-            make_store(options.file.overwrite);
-    });
+    group_.run_on_root([&] { make_store(options.file.overwrite); });
     group_.run_collectively([&] {
         std::error_code error;
         require(fs::exists(store_ / steps_folder, error), "The folder ", store_,
@@ -136,18 +133,13 @@ std::optional<std::uint64_t> FileEngine::publish(LocalStep step) {
     ++counters_.published;
     const fs::path folder = new_step_path(store_, next_);
     try {
-        group_.run_collectively([&] {
-            if (group_.rank() == 0) {
-                erase(folder);
-                disk_.make_folder(folder);
-            }
+        group_.run_on_root([&] {
+            erase(folder);
+            disk_.make_folder(folder);
         });
         group_.run_collectively([&] { write_part(step, folder); });
         const auto parts = group_.gather(encode_step(step.part));
-        group_.run_collectively([&] {
-            if (group_.rank() == 0)
-                finish(parts, folder);
-        });
+        group_.run_on_root([&] { finish(parts, folder); });
     } catch (...) {
         disk_.forget();
         if (group_.rank() == 0) {
@@ -223,10 +215,7 @@ void FileEngine::close() {
         return;
     state_.closed = true;
     state_.steps = next_;
-    group_.run_collectively([&] {
-        if (group_.rank() == 0)
-            write_state();
-    });
+    group_.run_on_root([&] { write_state(); });
     lock_.reset();
 }
 

@@ -73,11 +73,6 @@ void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
     }
 }
 
-std::vector<std::byte> to_bytes(const std::string& text) {
-    const auto bytes = bytes_of(text);
-    return {bytes.begin(), bytes.end()};
-}
-
 } // namespace
 
 bool is_store_contact(const std::string& contact) {
@@ -91,18 +86,14 @@ bool is_store_contact(const std::string& contact) {
 FileSource::FileSource(fs::path folder, const parallel::CollectiveGroup& group,
                        const ReaderOptions& options)
     : store_(std::move(folder)), verify_(options.verify.value_or(true)), buffer_(buffer_bytes) {
-    group.run_collectively([&] {
-        if (group.rank() != 0)
-            return;
+    id_ = group.from_root([&] {
         wait_for_store(store_, options.attach_limit);
         const StoreState state = read_state(store_);
         require(options.stream.empty() || options.stream == state.stream, "The steps stored in ",
                 store_, " are of the stream \"", state.stream, "\", not of \"", options.stream,
                 "\".");
-        id_ = state.id;
+        return state.id;
     });
-    const auto id = group.broadcast(to_bytes(id_));
-    id_.assign(reinterpret_cast<const char*>(id.data()), id.size());
     group.run_collectively([&] {
         require(is_there(store_ / document) && read_state(store_).id == id_, "The folder ", store_,
                 " that rank 0 reads is not seen ", "by rank ", group.rank(),

@@ -71,17 +71,13 @@ bool InprocEngine::agree_on_change(const LocalStep& step) const {
 void InprocEngine::gather_table(const StepInfo& part) {
     gathered_ = false;
     const auto parts = group_.gather(encode_step(part));
-    std::vector<std::byte> bytes;
-    group_.run_collectively([&] {
-        if (group_.rank() != 0)
-            return;
+    const auto bytes = group_.from_root([&] {
         std::vector<StepInfo> decoded;
         decoded.reserve(parts.size());
         for (const auto& encoded : parts)
             decoded.push_back(decode_step(encoded, unlimited()));
-        bytes = encode_step(merge(decoded));
+        return encode_step(merge(decoded));
     });
-    bytes = group_.broadcast(std::move(bytes));
     table_ = decode_step(bytes, unlimited());
     part_ = part;
     gathered_ = true;

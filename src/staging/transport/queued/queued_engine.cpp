@@ -86,10 +86,7 @@ QueuedEngine::QueuedEngine(const parallel::CollectiveGroup& group, const EngineO
         service_ = make_service(held_, queue_.get());
     });
     const Endpoints endpoints = gather(group_, service_->endpoint());
-    group_.run_collectively([&] {
-        if (group_.rank() == 0)
-            service_->open(endpoints);
-    });
+    group_.run_on_root([&] { service_->open(endpoints); });
     parts_.resize(group_.rank() == 0 ? static_cast<std::size_t>(group_.size()) : 0);
 }
 

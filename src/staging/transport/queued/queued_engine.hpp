@@ -69,6 +69,9 @@ class QueuedEngine : public WriterEngine {
     /// Segments of this rank, in use or free.
     [[nodiscard]] std::size_t segments() const { return pool_.count(); }
 
+  protected:
+    [[nodiscard]] Endpoint endpoint() const { return service_->endpoint(); } ///< of this rank
+
   private:
     class QueueReservation;
 

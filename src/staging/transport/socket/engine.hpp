@@ -16,7 +16,7 @@ namespace uzushio::staging::socket {
 
 /// Engines tcp and shm: a queue of segments, served over TCP. A contact file exists from opening to
 /// closing.
-class SocketEngine final : public WriterEngine {
+class SocketEngine final : public queued::QueuedEngine {
   public:
     /// Memory of the steps.
     struct Memory {
@@ -29,30 +29,17 @@ class SocketEngine final : public WriterEngine {
     SocketEngine(const std::string& stream, const parallel::CollectiveGroup& group,
                  const EngineOptions& options, const Memory& memory);
 
-    void discard_buffers() override { queued_->discard_buffers(); }
-    [[nodiscard]] std::span<std::byte> buffer(std::size_t bytes) override {
-        return queued_->buffer(bytes);
-    }
-    std::optional<std::uint64_t> publish(LocalStep step) override {
-        return queued_->publish(std::move(step));
-    }
     void abandon() override {
         contact_.reset();
-        queued_->abandon();
+        QueuedEngine::abandon();
     }
     void close() override;
-    [[nodiscard]] QueueCounters counters() const override { return queued_->counters(); }
-    [[nodiscard]] std::vector<ReceivedCommand> take_commands() override {
-        return queued_->take_commands();
-    }
-    void reply(std::uint64_t reader, Reply reply) override {
-        queued_->reply(reader, std::move(reply));
-    }
-
-    [[nodiscard]] const queued::QueuedEngine& queued_engine() const { return *queued_; }
 
   private:
-    std::unique_ptr<queued::QueuedEngine> queued_;
+    /// With a contact in the options.
+    SocketEngine(const std::string& stream, const parallel::CollectiveGroup& group,
+                 const EngineOptions& options, const Memory& memory, const Secret& secret);
+
     std::optional<PublishedContact> contact_; ///< on rank 0
 };
 
