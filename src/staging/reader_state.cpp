@@ -28,13 +28,6 @@ std::shared_ptr<const Announce> decode_announce(std::span<const std::byte> bytes
     return std::make_shared<const Announce>(std::move(*announce));
 }
 
-std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
-    for (std::size_t i = 0; i < block.arrays.size(); ++i)
-        if (block.arrays[i].field == field)
-            return static_cast<std::uint32_t>(i);
-    return std::nullopt;
-}
-
 bool same_array(const StoredArray& a, const StoredArray& b) {
     return a.field == b.field && a.ghosts == b.ghosts;
 }
@@ -112,7 +105,7 @@ std::pair<std::uint32_t, std::uint32_t> Reader::State::field_and_array(std::stri
     const std::uint32_t field = field_of(name);
     require(block < step.blocks.size(), "The step has no block of the number ", block, ": it has ",
             step.blocks.size(), ".");
-    const auto array = array_of(step.blocks[block], field);
+    const auto array = find_array(step.blocks[block], field);
     require(array.has_value(), "Block ", step.blocks[block].id, " has no values of field ",
             quote(name), ".");
     return {field, *array};

@@ -39,6 +39,16 @@ template <class Byte> struct BasicArrayView {
         return part;
     }
 
+    /// Bytes from the first value to the last, both included.
+    [[nodiscard]] std::int64_t span() const {
+        if (Box::of(count).empty())
+            return 0;
+        std::int64_t last = (components - 1) * layout.component_stride;
+        for (std::size_t i = 0; i < 3; ++i)
+            last += (count[i] - 1) * layout.strides[i];
+        return last + scalar_bytes;
+    }
+
     /// Bytes of the values, without gaps.
     [[nodiscard]] std::int64_t bytes() const {
         return Box::of(count).volume() * components * scalar_bytes;

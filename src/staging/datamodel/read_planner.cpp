@@ -11,13 +11,6 @@ namespace {
 
 constexpr Require<ModelError> require_valid;
 
-std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
-    for (std::size_t i = 0; i < block.arrays.size(); ++i)
-        if (block.arrays[i].field == field)
-            return static_cast<std::uint32_t>(i);
-    return std::nullopt;
-}
-
 } // namespace
 
 ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(field) {
@@ -26,7 +19,7 @@ ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(fie
     bool with_ghosts = false;
     for (std::size_t b = 0; b < step.blocks.size(); ++b) {
         const Block& block = step.blocks[b];
-        const auto array = array_of(block, field);
+        const auto array = find_array(block, field);
         if (!array)
             continue;
         const Box& box = block.owned(step.fields[field].association);

@@ -16,12 +16,14 @@ constexpr std::uint32_t max_components = 1u << 16;
 
 constexpr Require<ModelError> require_valid;
 
-template <class Named>
-std::optional<std::uint32_t> find(const std::vector<Named>& list, std::string_view name) {
-    for (std::size_t i = 0; i < list.size(); ++i)
-        if (list[i].name == name)
-            return static_cast<std::uint32_t>(i);
-    return std::nullopt;
+/// Return the index of the first item with this value of a member.
+template <class Item, class Value, class Key>
+std::optional<std::uint32_t> find(const std::vector<Item>& list, Value Item::* member,
+                                  const Key& key) {
+    const auto found = std::ranges::find(list, key, member);
+    if (found == list.end())
+        return std::nullopt;
+    return static_cast<std::uint32_t>(found - list.begin());
 }
 
 template <class Named>
@@ -174,7 +176,7 @@ Indices merge_named(std::vector<Named>& all, const std::vector<Named>& items,
                     const std::string& what) {
     Indices places;
     for (const auto& item : items) {
-        const auto place = find(all, item.name);
+        const auto place = find(all, &Named::name, item.name);
         require_valid(!place || all[*place] == item, "Ranks describe the ", what, " ",
                       quote(item.name), " differently.");
         places.push_back(place.value_or(static_cast<std::uint32_t>(all.size())));
@@ -186,7 +188,7 @@ Indices merge_named(std::vector<Named>& all, const std::vector<Named>& items,
 
 void merge_part(StepInfo& whole, const StepInfo& part) {
     for (const auto& attribute : part.attributes)
-        if (!find(whole.attributes, attribute.name))
+        if (!find(whole.attributes, &Attribute::name, attribute.name))
             whole.attributes.push_back(attribute);
 
     const Indices coordsets = merge_named(whole.coordsets, part.coordsets, "coordset");
@@ -221,11 +223,15 @@ void validate(const StepInfo& step) {
 }
 
 std::optional<std::uint32_t> find_field(const StepInfo& step, std::string_view name) {
-    return find(step.fields, name);
+    return find(step.fields, &Field::name, name);
 }
 
 std::optional<std::uint32_t> find_topology(const StepInfo& step, std::string_view name) {
-    return find(step.topologies, name);
+    return find(step.topologies, &Topology::name, name);
+}
+
+std::optional<std::uint32_t> find_array(const Block& block, std::uint32_t field) {
+    return find(block.arrays, &StoredArray::field, field);
 }
 
 Box stored_box(const StepInfo& step, const Block& block, const StoredArray& array) {

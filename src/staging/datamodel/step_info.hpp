@@ -39,6 +39,9 @@ void validate(const StepInfo& step);
 [[nodiscard]] std::optional<std::uint32_t> find_topology(const StepInfo& step,
                                                          std::string_view name);
 
+/// Return the index of a field's array on a block.
+[[nodiscard]] std::optional<std::uint32_t> find_array(const Block& block, std::uint32_t field);
+
 /// Return the box of global indices of an array, with ghost layers.
 [[nodiscard]] Box stored_box(const StepInfo& step, const Block& block, const StoredArray& array);
 

@@ -20,11 +20,6 @@ constexpr std::int64_t long_run = 32 << 10;  ///< worth its own system call
 constexpr std::int64_t small_gap = 16 << 10; ///< cheaper to read than to skip
 constexpr std::size_t max_document_bytes = 16 << 20;
 
-std::string text_of(const std::filesystem::path& file) {
-    const auto bytes = read_whole(file, max_document_bytes);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::uint32_t little_endian(std::span<const std::byte> bytes) {
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < 4; ++i)
@@ -176,7 +171,8 @@ const ChunkGrid& ArrayReader::grid_of(const StepInfo& step, const PieceRequest& 
     const StoredArray& array = step.blocks[request.block].arrays[request.array];
     const auto file = folder / document;
     return grids_
-        .emplace(key, parse_array(text_of(file), form, step.fields[array.field].type, file))
+        .emplace(key, parse_array(read_whole(file, max_document_bytes), form,
+                                  step.fields[array.field].type, file))
         .first->second;
 }
 
@@ -198,7 +194,8 @@ void ArrayReader::check_sum(const FileHandle& file, const ChunkGrid& grid, std::
 
 std::vector<std::byte> read_table(const std::filesystem::path& folder) {
     const auto description = folder / document;
-    const std::int64_t bytes = parse_table(text_of(description), description);
+    const std::int64_t bytes =
+        parse_table(read_whole(description, max_document_bytes), description);
     const FileHandle file = FileHandle::open(folder / chunk_name({0}));
     check_size(file, bytes); // before memory is allocated
     std::vector<std::byte> table(static_cast<std::size_t>(bytes + sum_bytes));

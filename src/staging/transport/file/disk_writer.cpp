@@ -85,7 +85,7 @@ void DiskWriter::sync() {
     if (!wait_)
         return forget();
     if (sync_all_)
-        sync_file_system(last_path_);
+        FileHandle::open(last_path_).sync_file_system();
     for (auto& file : open_) {
         if (!sync_all_)
             file.sync();

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "staging/file_lock.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/file/names.hpp"
@@ -42,8 +41,7 @@ bool holds_store(const fs::path& folder) {
             ", but it is a file: choose another folder.");
     const fs::path file = folder / document;
     if (fs::exists(file, error)) {
-        const auto bytes = read_whole(file, max_document_bytes);
-        (void)parse_store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+        (void)parse_store(read_whole(file, max_document_bytes), file);
         return true;
     }
     const auto entries = fs::directory_iterator(folder, error);
@@ -113,7 +111,7 @@ void FileEngine::make_store(bool overwrite) {
 
 bool FileEngine::lock(const fs::path& folder) {
     lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return lock_->get() < 0 || try_lock(lock_->get());
+    return lock_->get() < 0 || lock_->try_lock();
 }
 
 void FileEngine::write_state() const {

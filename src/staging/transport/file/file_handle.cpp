@@ -55,34 +55,16 @@ template <class Call> auto retried(Call call) {
 } // namespace
 
 FileHandle FileHandle::create(fs::path path) {
-    const int descriptor =
-        retried([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
-    if (descriptor < 0)
-        file::fail("make", path, errno);
-    return {descriptor, std::move(path)};
+    return {std::move(path), O_RDWR | O_CREAT | O_EXCL, "make"};
 }
 
-FileHandle FileHandle::open(fs::path path) {
-    const int descriptor = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-    if (descriptor < 0)
-        file::fail("open", path, errno);
-    return {descriptor, std::move(path)};
-}
+FileHandle FileHandle::open(fs::path path) { return {std::move(path), O_RDONLY, "open"}; }
 
-FileHandle::FileHandle(FileHandle&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)),
-      written_(other.written_) {}
-
-FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    std::swap(path_, other.path_);
-    std::swap(written_, other.written_);
-    return *this;
-}
-
-FileHandle::~FileHandle() {
-    if (descriptor_ >= 0)
-        ::close(descriptor_);
+FileHandle::FileHandle(fs::path path, int mode, const char* what)
+    : descriptor_(retried([&] { return ::open(path.c_str(), mode | O_CLOEXEC, 0666); })),
+      path_(std::move(path)) {
+    if (descriptor_.get() < 0)
+        fail(what);
 }
 
 void FileHandle::fail(const char* what) const { file::fail(what, path_, errno); }
@@ -90,7 +72,7 @@ void FileHandle::fail(const char* what) const { file::fail(what, path_, errno); 
 void FileHandle::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const ssize_t done = retried([&] {
-            return ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), max_io_bytes),
+            return ::pwrite(descriptor_.get(), bytes.data(), std::min(bytes.size(), max_io_bytes),
                             written_);
         });
         if (done < 0)
@@ -107,7 +89,8 @@ void FileHandle::write(std::span<const std::byte> bytes) {
 void FileHandle::read(std::span<std::byte> bytes, std::int64_t offset) const {
     while (!bytes.empty()) {
         const ssize_t done = retried([&] {
-            return ::pread(descriptor_, bytes.data(), std::min(bytes.size(), max_io_bytes), offset);
+            return ::pread(descriptor_.get(), bytes.data(), std::min(bytes.size(), max_io_bytes),
+                           offset);
         });
         if (done < 0)
             fail("read");
@@ -120,23 +103,28 @@ void FileHandle::read(std::span<std::byte> bytes, std::int64_t offset) const {
 
 std::int64_t FileHandle::size() const {
     struct stat status{};
-    if (::fstat(descriptor_, &status) != 0)
+    if (::fstat(descriptor_.get(), &status) != 0)
         fail("read the size of");
     return status.st_size;
 }
 
 void FileHandle::begin_sync() const {
     // A hint only: errors appear in `sync` too.
-    (void)::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
+    (void)::sync_file_range(descriptor_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 void FileHandle::sync() const {
-    if (retried([&] { return ::fsync(descriptor_); }) != 0)
+    if (retried([&] { return ::fsync(descriptor_.get()); }) != 0)
+        fail("write to the disk");
+}
+
+void FileHandle::sync_file_system() const {
+    if (retried([&] { return ::syncfs(descriptor_.get()); }) != 0)
         fail("write to the disk");
 }
 
 void FileHandle::close() {
-    const int descriptor = std::exchange(descriptor_, -1);
+    const int descriptor = descriptor_.release();
     if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR)
         fail("close"); // where network file systems report full disks
 }
@@ -149,25 +137,14 @@ bool make_folder(const fs::path& folder) {
     return false;
 }
 
-void sync_file_system(const fs::path& path) {
-    const int descriptor = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-    if (descriptor < 0)
-        fail("open", path, errno);
-    const int result = retried([&] { return ::syncfs(descriptor); });
-    const int error = errno;
-    ::close(descriptor);
-    if (result != 0)
-        fail("write to the disk", path, error);
-}
-
-std::vector<std::byte> read_whole(const fs::path& path, std::size_t max_bytes) {
+std::string read_whole(const fs::path& path, std::size_t max_bytes) {
     const FileHandle file = FileHandle::open(path);
     const auto size = static_cast<std::size_t>(file.size());
     require(size <= max_bytes, "The file ", path, " has ", size, " bytes, more than the ",
             max_bytes, " allowed: it was damaged after it was written.");
-    std::vector<std::byte> bytes(size);
-    file.read(bytes, 0);
-    return bytes;
+    std::string text(size, '\0');
+    file.read(std::as_writable_bytes(std::span(text)), 0);
+    return text;
 }
 
 void move(const fs::path& from, const fs::path& to) {

@@ -34,8 +34,7 @@ bool is_there(const fs::path& path) {
 
 StoreState read_state(const fs::path& store) {
     const fs::path file = store / document;
-    const auto bytes = read_whole(file, max_document_bytes);
-    return parse_store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+    return parse_store(read_whole(file, max_document_bytes), file);
 }
 
 /// Sleep until the next check; return false at the deadline.

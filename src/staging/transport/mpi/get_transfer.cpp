@@ -20,21 +20,13 @@ constexpr std::int64_t max_bytes = std::int64_t{16} << 20;
 constexpr std::size_t max_gets = 256; ///< of a batch
 constexpr std::size_t max_in_flight = 8;
 
-/// Return the bytes from the first byte of a view to its last, inclusive.
-std::int64_t span_of(const ConstArrayView& view) {
-    std::int64_t bytes = view.scalar_bytes + (view.components - 1) * view.layout.component_stride;
-    for (std::size_t i = 0; i < 3; ++i)
-        bytes += (view.count[i] - 1) * view.layout.strides[i];
-    return bytes;
-}
-
 /// Return the largest parts without large gaps that fit a buffer; each is fetched with one get.
 TileCutter spans_of(const ConstArrayView& from, ComponentOrder order) {
     const std::int64_t components = order == ComponentOrder::planar ? 1 : from.components;
     ConstArrayView part = from.select_components(0, components);
     part.count = {1, 1, 1};
     for (std::size_t axis = 3; axis-- > 0;) {
-        const std::int64_t span = span_of(part);
+        const std::int64_t span = part.span();
         const std::int64_t stride = from.layout.strides[axis];
         if (stride - span > max_gap)
             break;
@@ -148,7 +140,7 @@ bool GetTransfer::get_spans(InFlight& batch) {
     const Item& piece = items_[opened_ - 1];
     for (std::size_t at = 0; span_ && batch.requests.size() < max_gets; span_ = spans_->next()) {
         auto from = span_->of(piece.from);
-        const auto bytes = static_cast<std::size_t>(span_of(from));
+        const auto bytes = static_cast<std::size_t>(from.span());
         if (at + bytes > buffers_.bytes())
             break;
         if (!get(batch, batch.buffer.get() + at, from.data, bytes))

@@ -13,19 +13,9 @@
 namespace uzushio::staging::queued {
 namespace {
 
-/// Return the bytes from the first value to the last.
-std::int64_t span_of(const ConstArrayView& view) {
-    if (Box::of(view.count).empty())
-        return 0;
-    std::int64_t last = (view.components - 1) * view.layout.component_stride;
-    for (std::size_t axis = 0; axis < 3; ++axis)
-        last += (view.count[axis] - 1) * view.layout.strides[axis];
-    return last + view.scalar_bytes;
-}
-
 bool is_inside(const ConstArrayView& view, std::span<const std::byte> memory) {
     const std::less<const std::byte*> before;
-    const std::int64_t bytes = span_of(view);
+    const std::int64_t bytes = view.span();
     return bytes > 0 && !memory.empty() && !before(view.data, memory.data()) &&
            before(view.data, memory.data() + memory.size()) &&
            bytes <= memory.data() + memory.size() - view.data;
@@ -104,7 +94,7 @@ SegmentLayout lay_out(LocalStep step, std::uint32_t rank, std::span<const std::b
             return;
         array.layout = view.layout;
         array.offset = static_cast<std::uint64_t>(view.data - in_place.data());
-        to.bytes = std::max(to.bytes, array.offset + static_cast<std::size_t>(span_of(view)));
+        to.bytes = std::max(to.bytes, array.offset + static_cast<std::size_t>(view.span()));
     });
     for_each_array(to.part, [&](const Block&, StoredArray& array, std::size_t i) {
         const ConstArrayView& view = to.values[i];

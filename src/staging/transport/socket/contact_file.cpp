@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "staging/descriptor.hpp"
-#include "staging/file_lock.hpp"
 #include "staging/notice.hpp"
 #include "staging/process_identity.hpp"
 #include "staging/require.hpp"
@@ -124,7 +123,7 @@ class ContactFile::State {
             }
             at += static_cast<std::size_t>(std::max<ssize_t>(0, put));
         }
-        (void)try_lock(own_->get()); // no other process has it open
+        (void)own_->try_lock(); // no other process has it open
     }
 
     /// Give the draft the final name. Return false if the name exists.
@@ -151,7 +150,7 @@ class ContactFile::State {
         while (!take_free_name()) {
             const Descriptor there(::open(name_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
             // A process that replaces a file holds its lock, so that one of several does.
-            const bool free = there.get() < 0 || try_lock(there.get());
+            const bool free = there.get() < 0 || there.try_lock();
             if (free && (there.get() < 0 || same_file(there.get(), name_)))
                 return take_name();
             require(
