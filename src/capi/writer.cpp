@@ -11,6 +11,7 @@
 
 #include "capi/arguments.hpp"
 #include "capi/status.hpp"
+#include "parallel/communicator.hpp"
 #include "staging/choose_options.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/writer.hpp"
@@ -34,11 +35,7 @@ namespace {
 
 /// Throw unless MPI is initialised and not finalised.
 void require_mpi() {
-    int initialized = 0;
-    int finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    if (initialized == 0 || finalized != 0)
+    if (!parallel::mpi_is_running())
         refuse("uz_open must be called between MPI_Init and MPI_Finalize, or with MPI_COMM_NULL.");
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "parallel/communicator.hpp"
 #include "parallel/simulated.hpp"
 
 namespace uzushio::compositing {
@@ -102,9 +103,7 @@ void Compositor::abandon() {
 
 bool Compositor::finish_all(bool keep) {
     require_usable(failed_);
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized != 0)
+    if (parallel::mpi_is_finalized())
         return keep;
     while (!queue_.empty())
         (void)finish();

@@ -4,6 +4,8 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+
+#include "parallel/communicator.hpp"
 #endif
 
 namespace uzushio::compositing {
@@ -68,9 +70,7 @@ NodeMemory::NodeMemory(MPI_Comm node, const ImageShape& shape, int slots)
 }
 
 NodeMemory::~NodeMemory() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized != 0 || window_ == MPI_WIN_NULL)
+    if (parallel::mpi_is_finalized() || window_ == MPI_WIN_NULL)
         return;
     MPI_Win_unlock_all(window_);
     MPI_Win_free(&window_);

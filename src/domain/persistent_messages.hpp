@@ -14,6 +14,7 @@
 
 #include "parallel/aligned_array.hpp"
 #include "parallel/backoff.hpp"
+#include "parallel/communicator.hpp"
 #include "parallel/wait_hook.hpp"
 
 namespace uzushio::domain {
@@ -33,9 +34,7 @@ template <class T> class PersistentMessages {
     /// After an exchange that an exception ended, messages may never be received: the memory of
     /// those that are being sent is kept until the process ends.
     ~PersistentMessages() {
-        int finalized = 0;
-        MPI_Finalized(&finalized);
-        if (finalized)
+        if (parallel::mpi_is_finalized())
             return;
         if (under_way_) {
             receives_.cancel();

@@ -335,9 +335,7 @@ void CollectiveGroup::agree(const std::exception_ptr& error) const {
 }
 
 void CollectiveGroup::abort(const std::exception_ptr& why) const noexcept {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (alone() || finalized != 0)
+    if (alone() || mpi_is_finalized())
         return;
     try {
         state_->abort(why);

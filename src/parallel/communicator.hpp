@@ -6,6 +6,20 @@
 
 namespace uzushio::parallel {
 
+/// Return whether MPI is finalized: nothing can be freed any more.
+[[nodiscard]] inline bool mpi_is_finalized() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    return finalized != 0;
+}
+
+/// Return whether MPI is initialized and not finalized.
+[[nodiscard]] inline bool mpi_is_running() {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    return initialized != 0 && !mpi_is_finalized();
+}
+
 /// Owner of an MPI communicator, which is freed with the object unless MPI is already finalized.
 class Communicator {
   public:
@@ -33,9 +47,7 @@ class Communicator {
     Communicator& operator=(const Communicator&) = delete;
     Communicator& operator=(Communicator&&) = delete;
     ~Communicator() {
-        int finalized = 0;
-        MPI_Finalized(&finalized);
-        if (!finalized && comm_ != MPI_COMM_NULL)
+        if (!mpi_is_finalized() && comm_ != MPI_COMM_NULL)
             MPI_Comm_free(&comm_);
     }
 

@@ -1,5 +1,7 @@
 #include "staging/relay/stop_notice.hpp"
 
+#include "parallel/communicator.hpp"
+
 namespace uzushio::staging::relay {
 namespace {
 
@@ -13,9 +15,7 @@ StopNotice::StopNotice(const parallel::CollectiveGroup& group) : group_(group) {
 }
 
 StopNotice::~StopNotice() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized || request_ == MPI_REQUEST_NULL)
+    if (parallel::mpi_is_finalized() || request_ == MPI_REQUEST_NULL)
         return;
     MPI_Cancel(&request_);
     MPI_Wait(&request_, MPI_STATUS_IGNORE);

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "parallel/communicator.hpp"
 #include "staging/require.hpp"
 #include "staging/transport/mpi/job_state.hpp"
 
@@ -219,9 +220,7 @@ AddressContents ExposedSegments::remove(std::span<std::byte> bytes) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(segments_.begin(), segments_.end(),
                                     [&](const auto& one) { return one.data() == bytes.data(); });
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (found == segments_.end() || finalized)
+    if (found == segments_.end() || parallel::mpi_is_finalized())
         return AddressContents::unmapped;
     segments_.erase(found);
     for (const MPI_Win window : windows_)

@@ -2,16 +2,13 @@
 
 #include <numeric>
 
+#include "parallel/communicator.hpp"
 #include "staging/require.hpp"
 
 namespace uzushio::staging::mpi {
 
 void require_mpi(const std::string& user, bool threads) {
-    int initialized = 0;
-    int finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    require(initialized && !finalized, user,
+    require(parallel::mpi_is_running(), user,
             " needs MPI: start it with mpiexec, in one launch with the other "
             "side, and open it between MPI_Init_thread and MPI_Finalize.");
     int level = 0;

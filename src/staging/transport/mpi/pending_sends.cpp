@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "parallel/communicator.hpp"
 #include "staging/transport/mpi/job_state.hpp"
 
 namespace uzushio::staging::mpi {
@@ -29,9 +30,7 @@ void abandon(MPI_Request request, std::shared_ptr<const void> memory) {
 }
 
 PendingSends::~PendingSends() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized || test_all())
+    if (parallel::mpi_is_finalized() || test_all())
         return;
     for (auto& one : sending_)
         abandon(one.request, std::move(one.bytes));

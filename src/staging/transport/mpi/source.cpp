@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "parallel/backoff.hpp"
+#include "parallel/communicator.hpp"
 #include "parallel/wait_hook.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/require.hpp"
@@ -98,9 +99,7 @@ MpiSource::MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t chan
 }
 
 MpiSource::~MpiSource() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (!finalized)
+    if (!parallel::mpi_is_finalized())
         send_control(Detach{}); // each rank separately: it may be the last reader of the step
 }
 

@@ -38,12 +38,8 @@ template <class Work> void run_catching(std::exception_ptr& error, Work&& work) 
 
 Endpoints gather(const parallel::CollectiveGroup& group, const Endpoint& own) {
     Endpoints all;
-    for (const auto& bytes : group.gather(encode(Message(Endpoints{{own}})))) {
-        const std::span all_bytes(bytes);
-        const FrameHeader frame = decode_frame_header(all_bytes.first<FrameHeader::size>());
-        const Message message = staging::decode(frame, all_bytes.subspan(FrameHeader::size));
-        all.ranks.push_back(std::get<Endpoints>(message).ranks.at(0));
-    }
+    for (const auto& bytes : group.gather(encode(Message(Endpoints{{own}}))))
+        all.ranks.push_back(decode_as<Endpoints>(bytes).ranks.at(0));
     return all;
 }
 
