@@ -1,7 +1,6 @@
 #pragma once
 
 #include <exception>
-#include <string>
 #include <utility>
 
 #include "staging/staging_error.hpp"

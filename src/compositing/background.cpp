@@ -1,7 +1,6 @@
 #include "compositing/background.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstring>

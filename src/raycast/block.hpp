@@ -1,13 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "raycast/axis.hpp"
 #include "raycast/bricks.hpp"
 #include "raycast/point_values.hpp"
 

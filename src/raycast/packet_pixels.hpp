@@ -1,6 +1,5 @@
 #pragma once
 
-#include "raycast/color_table.hpp"
 #include "raycast/simd.hpp"
 
 namespace uzushio::raycast {

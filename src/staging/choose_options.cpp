@@ -2,10 +2,8 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <span>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "staging/home_path.hpp"
 #include "staging/require.hpp"

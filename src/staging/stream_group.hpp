@@ -5,7 +5,6 @@
 #include <string>
 
 #include "parallel/collective_group.hpp"
-#include "staging/stream_group.hpp"
 
 namespace uzushio::staging {
 

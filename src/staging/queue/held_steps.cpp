@@ -1,7 +1,6 @@
 #include "staging/queue/held_steps.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "staging/datamodel/model_error.hpp"

@@ -1,7 +1,5 @@
 #include "staging/queue/reader_session.hpp"
 
-#include <string>
-
 #include "staging/sentence.hpp"
 #include "staging/wire/message_codec.hpp"
 

@@ -10,7 +10,6 @@
 
 #include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
-#include "staging/reader_options.hpp"
 
 /// Forwarding of a stream between two networks: the writer in one, readers in the other.
 namespace uzushio::staging::relay {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "staging/reader_options.hpp"
 #include "staging/transport/socket/connection.hpp"

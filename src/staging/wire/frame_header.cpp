@@ -1,7 +1,6 @@
 #include "staging/wire/frame_header.hpp"
 
 #include <algorithm>
-#include <string>
 #include <variant>
 
 #include "staging/require.hpp"

@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "staging/require.hpp"
-#include "staging/staging_error.hpp"
 #include "staging/transport/file/names.hpp"
-#include "staging/wire/crc32c.hpp"
 #include "staging/wire/step_codec.hpp"
 
 namespace uzushio::staging::file {

@@ -1,6 +1,5 @@
 #include "staging/transport/inproc/engine.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <limits>

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
 #include "parallel/backoff.hpp"
 #include "staging/datamodel/copy.hpp"

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "parallel/collective_group.hpp"
 #include "staging/queue/buffer_pool.hpp"

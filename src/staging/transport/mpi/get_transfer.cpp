@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "staging/datamodel/copy.hpp"
-#include "staging/staging_error.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/wire/message_codec.hpp"
 

@@ -17,7 +17,6 @@
 #include "staging/transport/mpi/tile_buffers.hpp"
 #include "staging/transport/mpi/tiles.hpp"
 #include "staging/transport/mpi/windows.hpp"
-#include "staging/transport/step_source.hpp"
 
 namespace uzushio::staging::mpi {
 

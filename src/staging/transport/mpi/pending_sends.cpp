@@ -1,6 +1,5 @@
 #include "staging/transport/mpi/pending_sends.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 

@@ -14,7 +14,6 @@
 #include "staging/to_seconds.hpp"
 #include "staging/transport/mpi/connect.hpp"
 #include "staging/transport/mpi/get_transfer.hpp"
-#include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/pull_transfer.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/transport/mpi/timer_slack_guard.hpp"

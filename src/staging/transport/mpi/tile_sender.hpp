@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "staging/queue/held_steps.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"

@@ -1,7 +1,6 @@
 #include "staging/transport/queued/heap_segment.hpp"
 
 #include <cstdlib>
-#include <string>
 
 #include "staging/require.hpp"
 

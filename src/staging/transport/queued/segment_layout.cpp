@@ -4,7 +4,6 @@
 #include <array>
 #include <cassert>
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "staging/datamodel/copy.hpp"

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cerrno>
@@ -20,7 +19,6 @@
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/address.hpp"
 #include "staging/transport/socket/runs.hpp"
-#include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {

@@ -1,10 +1,7 @@
 #include "staging/transport/socket/engine.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <utility>
-#include <vector>
 
 #include "staging/transport/socket/secret.hpp"
 #include "staging/transport/socket/service.hpp"

@@ -1,16 +1,12 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/transport/queued/queued_engine.hpp"
 #include "staging/transport/socket/contact.hpp"
-#include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::staging::socket {
 

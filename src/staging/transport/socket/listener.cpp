@@ -13,7 +13,6 @@
 
 #include "staging/require.hpp"
 #include "staging/transport/socket/address.hpp"
-#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {
 namespace {

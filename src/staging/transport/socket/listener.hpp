@@ -4,7 +4,6 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>

@@ -1,13 +1,11 @@
 #include "staging/transport/socket/piece_receiver.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include "staging/require.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/runs.hpp"
 #include "staging/wire/decode_error.hpp"
-#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {
 namespace {

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
-#include "staging/interrupt.hpp"
 
 namespace uzushio::staging::socket {
 

@@ -2,7 +2,6 @@
 
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <climits>
 #include <cstddef>
 #include <cstdint>

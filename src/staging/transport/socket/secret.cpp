@@ -2,8 +2,6 @@
 
 #include <openssl/rand.h>
 
-#include <cstdint>
-
 #include "staging/require.hpp"
 
 namespace uzushio::staging::socket {

@@ -10,7 +10,6 @@
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
-#include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/run_until_done.hpp"
 #include "staging/transport/socket/writer_connection.hpp"
 #include "staging/wire/decoder.hpp"

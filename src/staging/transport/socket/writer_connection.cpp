@@ -15,7 +15,6 @@
 #include "staging/transport/socket/contact.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/run_until_done.hpp"
-#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {
 namespace {

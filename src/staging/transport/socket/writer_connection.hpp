@@ -2,7 +2,6 @@
 
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
