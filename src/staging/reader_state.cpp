@@ -183,13 +183,10 @@ StepStatus Reader::State::handle_event(Event event, std::span<const std::byte> m
         return StepStatus::timeout;
     }
     read_error = nullptr;
-    std::exception_ptr error;
-    try {
+    const std::exception_ptr error = exception_of([&] {
         current = decode_announce(message);
         source->begin(*current);
-    } catch (...) {
-        error = std::current_exception();
-    }
+    });
     try {
         group.agree(error);
     } catch (...) {

@@ -13,6 +13,7 @@
 
 #include "parallel/collective_group.hpp"
 #include "staging/datamodel/read_planner.hpp"
+#include "staging/exception_of.hpp"
 #include "staging/process_identity.hpp"
 #include "staging/reader.hpp"
 #include "staging/transport/step_source.hpp"
@@ -55,14 +56,9 @@ struct Reader::State {
     }
     /// Prepare a read; where reads are collective, all ranks throw if any does.
     template <class Prepare> void check_on_all(Prepare&& prepare) {
-        std::exception_ptr error;
-        try {
-            prepare();
-        } catch (...) {
-            error = std::current_exception();
-            if (!source)
-                throw;
-        }
+        const std::exception_ptr error = exception_of(prepare);
+        if (error && !source)
+            std::rethrow_exception(error);
         source->check(error);
     }
     /// Begin a collective member: throws on all ranks if they have called different ones, or if a

@@ -1,9 +1,9 @@
 #include "staging/writer.hpp"
 
-#include <sstream>
 #include <utility>
 
 #include "staging/datamodel/description.hpp"
+#include "staging/exception_of.hpp"
 #include "staging/process_identity.hpp"
 #include "staging/queue/buffer_pool.hpp"
 #include "staging/require.hpp"
@@ -170,13 +170,10 @@ std::optional<std::uint64_t> Writer::end_step() {
     State& state = *state_;
     state.require_own("end_step");
     LocalStep step;
-    std::exception_ptr error;
-    try {
+    const std::exception_ptr error = exception_of([&] {
         state.require_open_step("end_step");
         step = state.description.step(state.index, state.time);
-    } catch (...) {
-        error = std::current_exception();
-    }
+    });
     require(!state.publishing, "end_step was called inside the work on a step.");
     state.step_open = false;
     state.publishing = true;
@@ -199,17 +196,12 @@ void Writer::cancel_step(std::string_view reason) {
     if (!state.process.here())
         return;
     require(!state.publishing, "cancel_step was called inside the work on a step.");
-    std::exception_ptr misuse;
+    const auto misuse = exception_of([&] { state.require_open_step("cancel_step"); });
+    const std::string text =
+        sentence("Step ", state.index, " was cancelled on rank ", state.group.rank(), ": ", reason,
+                 reason.ends_with('.') ? "" : ".");
     try {
-        state.require_open_step("cancel_step");
-    } catch (...) {
-        misuse = std::current_exception();
-    }
-    std::ostringstream text;
-    text << "Step " << state.index << " was cancelled on rank " << state.group.rank() << ": "
-         << reason << (reason.ends_with('.') ? "" : ".");
-    try {
-        state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text.str())));
+        state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text)));
     } catch (const StagingError&) {
         // It is this rank's own error.
     }

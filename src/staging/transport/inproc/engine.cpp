@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "staging/exception_of.hpp"
 #include "staging/require.hpp"
 #include "staging/wire/step_codec.hpp"
 
@@ -83,14 +84,10 @@ void InprocEngine::gather_table(const StepInfo& part) {
 }
 
 void InprocEngine::run(std::size_t number) {
-    std::exception_ptr error;
-    try {
+    source_->finish(exception_of([&] {
         work_[number](reader_);
         ++counters_.delivered;
-    } catch (...) {
-        error = std::current_exception();
-    }
-    source_->finish(error);
+    }));
 }
 
 } // namespace uzushio::staging::inproc

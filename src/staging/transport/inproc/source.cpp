@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "staging/exception_of.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 
@@ -48,18 +49,13 @@ InprocSource::Agreement InprocSource::agree_on(RankState state,
                                       state == RankState::finished ? 1u : 0u, error ? 1u : 0u};
     group_.max(most);
     const auto [reads, ends, failed] = most;
-    Agreement result;
-    result.all_finished = reads == 0;
-    try {
-        if (failed != 0)
-            group_.agree(error);
-        require(reads == 0 || ends == 0,
-                "Some ranks read inside the solver's step and others do not: all ranks "
-                "must read equally often, also if only an empty box.");
-    } catch (...) {
-        result.error = std::current_exception();
-    }
-    return result;
+    return {reads == 0, exception_of([&] {
+                if (failed != 0)
+                    group_.agree(error);
+                require(reads == 0 || ends == 0,
+                        "Some ranks read inside the solver's step and others do not: all ranks "
+                        "must read equally often, also if only an empty box.");
+            })};
 }
 
 void InprocSource::check(const std::exception_ptr& error) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
+#include "staging/exception_of.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
 #include "staging/require.hpp"
@@ -26,15 +27,6 @@ class NoSegment final : public Segment {
   public:
     std::span<std::byte> bytes() override { return {}; }
 };
-
-/// Run `work`, and store its exception in `error`.
-template <class Work> void run_catching(std::exception_ptr& error, Work&& work) {
-    try {
-        work();
-    } catch (...) {
-        error = std::current_exception();
-    }
-}
 
 Endpoints gather(const parallel::CollectiveGroup& group, const Endpoint& own) {
     Endpoints all;
@@ -111,11 +103,10 @@ std::span<std::byte> QueuedEngine::buffer(std::size_t bytes) {
 
 std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
     require(!closed_, "The stream is closed: nothing can be published any more.");
-    std::exception_ptr error;
     QueueReservation reservation(queue_.get());
     SegmentLayout layout;
     StepOffer mine;
-    run_catching(error, [&] { mine = make_offer(std::move(step), layout); });
+    std::exception_ptr error = exception_of([&] { mine = make_offer(std::move(step), layout); });
     mine.failed = error != nullptr;
 
     const auto offers = group_.gather(encode(mine));
@@ -139,7 +130,7 @@ std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
         return std::nullopt;
 
     StoreResult result;
-    run_catching(error, [&] { result = store(layout); });
+    error = exception_of([&] { result = store(layout); });
     result.failed = error != nullptr;
     const auto results = group_.gather(encode(result));
     PublishDecision published;
@@ -191,8 +182,7 @@ StepOffer QueuedEngine::make_offer(LocalStep step, SegmentLayout& layout) {
 AdmissionDecision QueuedEngine::decide(const std::vector<std::vector<std::byte>>& offers,
                                        std::exception_ptr& error, QueueReservation& reservation) {
     AdmissionDecision decision;
-    std::exception_ptr own;
-    run_catching(own, [&] {
+    const std::exception_ptr own = exception_of([&] {
         const parallel::WaitHook watching = group_.watch_abort();
         std::vector<StepInfo> heads;
         std::uint64_t max_bytes = 0;
@@ -292,8 +282,7 @@ StoreResult QueuedEngine::store(const SegmentLayout& layout) {
 PublishDecision QueuedEngine::commit(const std::vector<std::vector<std::byte>>& results,
                                      std::exception_ptr& error, QueueReservation& reservation) {
     PublishDecision decision;
-    std::exception_ptr own;
-    run_catching(own, [&] {
+    const std::exception_ptr own = exception_of([&] {
         std::vector<SegmentPlace> places;
         std::vector<std::uint32_t> checksums;
         for (const auto& bytes : results) {
@@ -335,7 +324,7 @@ void QueuedEngine::close() {
     std::exception_ptr error;
     if (group_.rank() == 0) {
         queue_->close();
-        run_catching(error, [&] {
+        error = exception_of([&] {
             const parallel::WaitHook watching = group_.watch_abort();
             const parallel::WaitHook stopping = stop_hook(stop_grace);
             WaitNotice waiting;
@@ -352,13 +341,13 @@ void QueuedEngine::close() {
         group_.barrier(); // until then readers may request pieces from any rank
     }
     const auto left = error ? Clock::duration(0) : options_.close_limit - (Clock::now() - start);
-    run_catching(error, [&] {
+    const std::exception_ptr unclosed = exception_of([&] {
         service_->close(std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1)));
     });
     held_.keep({});
     next_segment_.reset();
     pool_.clear();
-    group_.agree(error);
+    group_.agree(unclosed ? unclosed : error);
 }
 
 QueueCounters QueuedEngine::counters() const {

@@ -119,6 +119,6 @@ std::optional<Contact> read_contact(const std::filesystem::path& file) {
 }
 
 PublishedContact::PublishedContact(std::filesystem::path file, Contact contact)
-    : file_(std::move(file), with_process(std::move(contact))) {}
+    : ContactFile(std::move(file), with_process(std::move(contact))) {}
 
 } // namespace uzushio::staging::socket

@@ -28,15 +28,10 @@ struct Contact {
 [[nodiscard]] std::optional<Contact> read_contact(const std::filesystem::path& file);
 
 /// Contact file of a writer or relay; see ContactFile.
-class PublishedContact {
+class PublishedContact : public ContactFile {
   public:
     /// Fills in `process` and `host`. Throws the errors of ContactFile.
     PublishedContact(std::filesystem::path file, Contact contact);
-
-    [[nodiscard]] const std::filesystem::path& file() const { return file_.file(); }
-
-  private:
-    ContactFile file_;
 };
 
 } // namespace uzushio::staging::socket
