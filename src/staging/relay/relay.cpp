@@ -45,22 +45,6 @@ constexpr auto late_probe_interval = std::chrono::milliseconds(250);
 constexpr auto probe_timeout = std::chrono::seconds(2);
 constexpr std::size_t min_bytes = std::size_t{1} << 20;
 
-ReaderOptions upstream_options(const RelayOptions& options) {
-    ReaderOptions reader;
-    reader.secret = options.secret;
-    reader.tls = options.tls;
-    return reader;
-}
-
-std::vector<std::byte> to_bytes(std::string_view text) {
-    const auto bytes = std::as_bytes(std::span(text));
-    return {bytes.begin(), bytes.end()};
-}
-
-std::string to_text(std::span<const std::byte> bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 } // namespace
 
 class Relay::Implementation {
@@ -113,7 +97,10 @@ Relay::Implementation::Implementation(RelayOptions options, const parallel::Coll
                     !std::filesystem::equivalent(options_.from, options_.to, ignored),
                 "The relay would write its contact over that of the writer, ", options_.to,
                 ": give `to` another name.");
-        upstream_.emplace(io_, options_.from, upstream_options(options_), secret_);
+        ReaderOptions reader;
+        reader.secret = options_.secret;
+        reader.tls = options_.tls;
+        upstream_.emplace(io_, options_.from, reader, secret_);
         if (const auto contact = upstream_->contact()) {
             status_.stream = contact->stream;
         }
@@ -126,8 +113,8 @@ Relay::Implementation::Implementation(RelayOptions options, const parallel::Coll
             },
             [this](Peer peer, Hello theirs) { return serve(std::move(peer), std::move(theirs)); });
     });
-    for (const auto& bytes : group_.gather(to_bytes(listener_->address())))
-        addresses_.push_back(to_text(bytes));
+    for (const auto& bytes : group_.gather(std::as_bytes(std::span(listener_->address()))))
+        addresses_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     group_.run_on_root([&] { publish_contact(); });
     listener_->start();
     stop_notice_.emplace(group_);
@@ -136,12 +123,10 @@ Relay::Implementation::Implementation(RelayOptions options, const parallel::Coll
 Relay::Implementation::~Implementation() { listener_->stop(); }
 
 Hello Relay::Implementation::hello() const {
-    Hello hello;
-    hello.role = Role::relay;
-    hello.rank = static_cast<std::uint32_t>(group_.rank());
-    hello.ranks = static_cast<std::uint32_t>(group_.size());
-    hello.stream = status_.stream;
-    return hello;
+    return {.role = Role::relay,
+            .rank = static_cast<std::uint32_t>(group_.rank()),
+            .ranks = static_cast<std::uint32_t>(group_.size()),
+            .stream = status_.stream};
 }
 
 void Relay::Implementation::publish_contact() {

@@ -106,13 +106,11 @@ void SocketService::close(std::chrono::nanoseconds limit) {
 Hello SocketService::hello() const {
     require(rank_.stream.size() <= max_stream_name, "The name of a stream has at most ",
             max_stream_name, " bytes; the one given has ", rank_.stream.size(), ".");
-    Hello hello;
-    hello.role = Role::writer;
-    hello.rank = rank_.rank;
-    hello.ranks = rank_.ranks;
-    hello.target = rank_.rank;
-    hello.stream = rank_.stream;
-    return hello;
+    return {.role = Role::writer,
+            .rank = rank_.rank,
+            .ranks = rank_.ranks,
+            .target = rank_.rank,
+            .stream = rank_.stream};
 }
 
 std::optional<Error> SocketService::check_admission(const Hello& theirs) const {

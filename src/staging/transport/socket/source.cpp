@@ -106,12 +106,7 @@ void SocketSource::attach_to_writer(const std::string& contact) {
 }
 
 Hello SocketSource::hello() const {
-    Hello hello;
-    hello.role = Role::reader;
-    hello.rank = rank_;
-    hello.ranks = ranks_;
-    hello.stream = writer_.stream;
-    return hello;
+    return {.role = Role::reader, .rank = rank_, .ranks = ranks_, .stream = writer_.stream};
 }
 
 // ---- steps ------------------------------------------------------------------------------------
