@@ -15,7 +15,8 @@
 namespace uzushio::parallel {
 
 /// Zero-filled array of a trivially copyable type, aligned to cache lines. Large arrays use huge
-/// pages, because sweeps along z access one small page per row otherwise.
+/// pages, because sweeps along z access one small page per row otherwise; the end that does not
+/// fill a huge page has small ones.
 template <class T> class AlignedArray {
     static_assert(std::is_trivially_copyable_v<T>);
 
@@ -24,17 +25,17 @@ template <class T> class AlignedArray {
     explicit AlignedArray(std::size_t size) : size_(size) {
         if (size == 0)
             return;
-        constexpr std::size_t huge = std::size_t{1} << 21;
-        const std::size_t alignment = size * sizeof(T) >= huge ? huge : 64;
-        const std::size_t bytes = (size * sizeof(T) + alignment - 1) / alignment * alignment;
-        data_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
-        if (!data_)
+        constexpr std::size_t line = 64, huge = std::size_t{1} << 21;
+        const std::size_t length = (bytes() + line - 1) / line * line;
+        void* memory = nullptr;
+        if (posix_memalign(&memory, length >= huge ? huge : line, length) != 0)
             throw std::bad_alloc();
+        data_.reset(static_cast<T*>(memory));
 #if defined(__linux__)
-        if (alignment == huge)
-            madvise(data_.get(), bytes, MADV_HUGEPAGE);
+        if (length >= huge)
+            madvise(memory, length / huge * huge, MADV_HUGEPAGE);
 #endif
-        std::memset(static_cast<void*>(data_.get()), 0, bytes);
+        std::memset(memory, 0, length);
     }
 
     [[nodiscard]] T* data() { return data_.get(); }
