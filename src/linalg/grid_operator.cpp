@@ -295,8 +295,13 @@ double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>
 template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
     exchange(x);
     const auto pass = section("smoothing", 3, true, true);
-    for_rows_in_place(
-        [&](const auto& row) { relax_row(row, row_of(x, row), row_of(f, row), colour, omega); });
+    for_rows_in_place([&](const auto& row) {
+        T* in = row_of(x, row);
+        const T* right = row_of(f, row);
+        prefetch_row(in + row.stride_k + row.stride_j, row.size);
+        prefetch_row(right + row.stride_j, row.size);
+        relax_row(row, in, right, colour, omega);
+    });
 }
 
 template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field& y, T omega) {

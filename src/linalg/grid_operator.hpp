@@ -319,9 +319,9 @@ template <class T>
 template <class Row>
 void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __restrict right,
                                 int colour, T omega) const {
-    const Row row = of; // a copy stays in registers
-    const T* __restrict chosen = chosen_in(row, colour);
-    const T* __restrict inverse = inverse_of_row(row);
+    const T* __restrict chosen = chosen_in(of, colour);
+    const T* __restrict inverse = inverse_of_row(of);
+    const Row row = of; // a copy whose address nobody takes stays in registers
     T* __restrict change = buffers_[static_cast<std::size_t>(row.thread)].change.data();
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n) {

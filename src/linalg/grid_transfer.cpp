@@ -5,8 +5,8 @@
 namespace uzushio::linalg {
 
 GridTransfer::GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts,
-                           int threads)
-    : ghosts_(ghosts),
+                           int threads, double factor)
+    : ghosts_(ghosts), factor_(static_cast<float>(factor)),
       buffers_(static_cast<std::size_t>(threads),
                std::vector<float>(static_cast<std::size_t>(axes[0].cells() + 2 * ghosts + 2))) {
     for (std::size_t a = 0; a < 3; ++a)
@@ -76,13 +76,13 @@ void GridTransfer::restrict_residual(const Row& of, const float* __restrict in,
     const Row row = of; // a copy stays in registers
     const auto& [wi, wj, wk] = weights_;
     float* __restrict residual = buffer(row);
-    const float share = wj.share[index(row.j)] * wk.share[index(row.k)];
+    const float share = factor_ * wj.share[index(row.j)] * wk.share[index(row.k)];
     const float* __restrict along = wi.share.data() + index(row.begin);
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n)
         residual[n] =
             share * along[n] * (right[n] - row.neighbours(in + n, n) + row.centre(n) * in[n]);
-    add_to_coarse(row, coarse);
+    add_to_coarse(of, coarse);
 }
 
 template <class Row>

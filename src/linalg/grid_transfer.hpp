@@ -14,11 +14,13 @@ class GridTransfer {
   public:
     using View = domain::View<float>;
 
-    /// `ghosts`: layers of the fields. `threads`: those that visit rows.
-    GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts, int threads);
+    /// `ghosts`: layers of the fields. `threads`: those that visit rows. `factor`: of restricted
+    /// residuals, and so of the corrections that follow from them.
+    GridTransfer(const std::array<Axis, 3>& axes, const Coarsened& joined, int ghosts, int threads,
+                 double factor);
 
-    /// Add a row's part of the mean of f - A x, or of f, over the cells that are joined, by their
-    /// volumes. The first row of those that are joined sets `coarse`.
+    /// Add a row's part of the mean of f - A x, times the factor, or of f, over the cells that are
+    /// joined, by their volumes. The first row of those that are joined sets `coarse`.
     /// Pointers are to the first cells of the row, `coarse` is the block's view.
     template <class Row>
     void restrict_residual(const Row& row, const float* x, const float* f,
@@ -72,6 +74,7 @@ class GridTransfer {
 
     std::array<Weights, 3> weights_;
     int ghosts_;
+    float factor_;
     mutable std::vector<std::vector<float>> buffers_; ///< of one row, one a thread
 };
 

@@ -1,6 +1,7 @@
 #include "linalg/iterative_solver.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -20,15 +21,9 @@ IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
 
 SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     check_arrays(a().comm(), f, x, a().decomposition());
-    {
-        const auto pass = a().section("vector updates", 2);
-        a().for_slabs([&](int, std::size_t block, const domain::Box<3>& cells) {
-            copy_cells<double>(x[block], x_.view(block), cells);
-        });
-    }
     report_ = {.solver = name()};
     started_ = false;
-    norm_of_f_ = copied_norm(f);
+    copy_and_measure(f, x);
     if (!std::isfinite(norm_of_f_))
         throw std::invalid_argument("the right-hand side of an equation has values that are not "
                                     "finite, or too large to be squared");
@@ -48,14 +43,25 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     return report_;
 }
 
-double IterativeSolver::copied_norm(const Sources& f) {
-    const auto pass = a().section("vector updates", 2);
-    const auto sum = a().sum_of_rows([&](const auto& row, auto& part) {
+void IterativeSolver::copy_and_measure(const Sources& f, const Targets& x) {
+    const auto pass = a().section("vector updates", 4);
+    const auto sums = a().sums_of_rows<2>([&](const auto& row, auto& parts) {
+        const domain::Index<3> first{row.begin, row.j, row.k};
         double* to = GridOperator<double>::row_of(f_, row);
-        copy_row(&f[row.block](row.begin, row.j, row.k), to, row.size);
-        a().add_integral(part, row, [&](int n) { return to[n] * to[n]; });
+        copy_row(&f[row.block](first), to, row.size);
+        a().add_integral(parts[0], row, [&](int n) { return to[n] * to[n]; });
+        const double* guess = &x[row.block](first);
+        copy_row(guess, GridOperator<double>::row_of(x_, row), row.size);
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t n = 0; n < row.size; ++n)
+            sum += std::abs(guess[n]);
+        parts[1].add(sum);
     });
-    return std::sqrt(parallel::sum_over_ranks(sum, a().comm()));
+    std::array<double, 2> totals{};
+    parallel::sum_over_ranks(sums.data(), totals.data(), 2, a().comm());
+    norm_of_f_ = std::sqrt(totals[0]);
+    guess_is_zero_ = totals[1] == 0;
 }
 
 bool IterativeSolver::done(double norm) {

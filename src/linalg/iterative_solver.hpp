@@ -47,6 +47,16 @@ class IterativeSolver : public LinearSolver {
     virtual void iterate(const Field& f, Field& x) = 0;
     [[nodiscard]] virtual std::string name() const = 0;
 
+    /// Set r to f - A x for the initial guess x, fill the ghosts of x, and return the norm of r.
+    template <class R>
+    [[nodiscard]] double initial_residual(const Field& f, Field& x, domain::Field<R>& r) {
+        if (!guess_is_zero_)
+            return a().residual_norm(x, f, r);
+        a().exchange(x);
+        const auto pass = a().section("vector updates", 1 + sizeof(R) / double{sizeof(double)});
+        a().copy(f, r);
+        return norm_of_f_;
+    }
     /// Record the norm of the residual, and return whether the iteration has ended. Count an
     /// iteration for each call but the first.
     bool done(double norm);
@@ -54,14 +64,15 @@ class IterativeSolver : public LinearSolver {
     [[nodiscard]] const GridOperator<double>& a() const { return operator_; }
 
   private:
-    /// Copy f to the solver's field, and return its norm.
-    double copied_norm(const Sources& f);
+    /// Copy f and x to the solver's fields, find the norm of f, and whether x is 0.
+    void copy_and_measure(const Sources& f, const Targets& x);
 
     GridOperator<double> operator_;
     IterationLimits limits_;
     Field f_, x_;
     SolveReport report_;
     double norm_of_f_ = 0;
+    bool guess_is_zero_ = false;
     bool started_ = false;
 };
 

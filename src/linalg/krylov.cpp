@@ -98,7 +98,7 @@ class Cg final : public Krylov<3> {
         Field& r = field(0);
         Field& p = field(1);
         Field& q = field(2);
-        if (done(a().residual_norm(x, f, r)))
+        if (done(initial_residual(f, x, r)))
             return;
         {
             const auto pass = a().section("vector updates", 1.5);

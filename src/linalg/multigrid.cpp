@@ -212,7 +212,8 @@ class Multigrid final : public Preconditioner {
             const Coarsened joined = coarsened_axes(axes);
             if (std::none_of(joined.begin(), joined.end(), [](bool a) { return a; }))
                 return;
-            level.transfer.emplace(axes, joined, ghosts_, level.a.threads());
+            const double factor = levels_.size() == 1 ? options_.correction_factor : 1;
+            level.transfer.emplace(axes, joined, ghosts_, level.a.threads(), factor);
             const auto below = coarse_blocks(equation.decomposition->blocks(), joined);
             auto coarse_axes = axes;
             for (std::size_t a = 0; a < 3; ++a)
@@ -351,12 +352,15 @@ class Multigrid final : public Preconditioner {
         const float* const f = level.data[row.block].f + row.at;
         switch (stage.kind) {
         case Stage::Kind::relax_zero:
+            prefetch_row(f + row.stride_j, row.size);
             return level.a.relax_zero_row(row, x, f, omega);
         case Stage::Kind::relax:
             return level.a.relax_row(row, x, f, stage.colour, omega);
         case Stage::Kind::restrict:
             return level.transfer->restrict_residual(row, x, f, level.coarse_f[row.block]);
         case Stage::Kind::add_coarse:
+            prefetch_row(x + row.stride_j, row.size);
+            prefetch_row(f + row.stride_j, row.size);
             return level.transfer->add_prolongation(row, level.coarse_x[row.block], x);
         case Stage::Kind::set_coarse:
             return level.transfer->set_prolongation(row, level.coarse_x[row.block], x);

@@ -8,9 +8,10 @@ namespace uzushio::linalg {
 
 /// Parameters of a V-cycle.
 struct CycleOptions {
-    int sweeps_before = 1; ///< red-black relaxations before the coarse correction
+    int sweeps_before = 2; ///< red-black relaxations before the coarse correction
     int sweeps_after = 1;
-    double omega = 1.2;     ///< over-relaxation of a sweep
+    double omega = 1.22;             ///< over-relaxation of a sweep
+    double correction_factor = 1.04; ///< times the coarse correction, on the finest level
     bool symmetric = false; ///< sweeps after the correction are in the reverse order of colours
     bool fused = true;      ///< one traversal for all half sweeps between two exchanges
 };

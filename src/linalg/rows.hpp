@@ -15,6 +15,12 @@ void copy_row(const From* __restrict from, To* __restrict to, std::int64_t size)
         to[i] = static_cast<To>(from[i]);
 }
 
+/// Begin to load a row into the caches. The processor's own prefetch stops at each page.
+template <class T> void prefetch_row(const T* row, std::int64_t size) {
+    for (std::int64_t n = 0; n < size; n += 64 / static_cast<std::int64_t>(sizeof(T)))
+        __builtin_prefetch(row + n);
+}
+
 /// Copy the cells of a box, row by row; the types of the values may differ.
 template <class From, class To>
 void copy_cells(const domain::View<const From>& in, const domain::View<To>& out,

@@ -27,7 +27,7 @@ class Correction final : public IterativeSolver {
   private:
     [[nodiscard]] std::string name() const override { return "multigrid"; }
     void iterate(const Field& f, Field& x) override {
-        if (done(a().residual_norm(x, f, preconditioner_->input())))
+        if (done(initial_residual(f, x, preconditioner_->input())))
             return;
         preconditioner_->apply_first();
         while (!done(correct(f, x)))
@@ -46,11 +46,14 @@ class Correction final : public IterativeSolver {
         a().for_stages(layers, [&](std::int64_t stage, const auto& row) {
             double* __restrict out = GridOperator<double>::row_of(x, row);
             if (stage == 1) {
-                a().residual_row(row, out, GridOperator<double>::row_of(f, row),
-                                 GridOperator<double>::first_of(residual, row), sums[row.thread]);
+                const double* right = GridOperator<double>::row_of(f, row);
+                prefetch_row(right + row.stride_j, row.size);
+                a().residual_row(row, out, right, GridOperator<double>::first_of(residual, row),
+                                 sums[row.thread]);
                 return;
             }
             const float* __restrict z = GridOperator<double>::first_of(correction, row);
+            prefetch_row(out + row.stride_j, row.size);
 #pragma omp simd
             for (std::int64_t n = 0; n < row.size; ++n)
                 out[n] += static_cast<double>(z[n]);
