@@ -295,7 +295,7 @@ bool is_blocked_fft_fast(MPI_Comm comm, const Equation& equation) {
     const double iterations = thin != 0 ? 4 * std::sqrt(longest) : 10;
     const double share =
         static_cast<double>(region.extent(columns)) / static_cast<double>(axes[columns].cells());
-    const double multigrid = 22 * (stretched ? 25 : 8);
+    const double multigrid = 19 * (stretched ? 18 : 6);
     return (2 + iterations * share) * direct < multigrid;
 }
 
