@@ -151,7 +151,11 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
           }(),
           comm_.size()),
       sections_(sections) {
-    for (int thread = 0; thread < thread_count(); ++thread) {
+    // A thread's part is worth the start of threads in each stage.
+    constexpr std::int64_t min_cells = 20000;
+    const auto threads = std::clamp<std::int64_t>(
+        planes_of(region_, axes_, order_).volume() / comm_.size() / min_cells, 1, thread_count());
+    for (std::int64_t thread = 0; thread < threads; ++thread) {
         first_.emplace_back(axes_[order_[0]]);
         second_.emplace_back(axes_[order_[1]]);
     }

@@ -61,8 +61,9 @@ class StageLayout {
 /// arrays the axes are in the order of the solver: `order()[a]` is the mesh's axis of a.
 ///
 /// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
-/// and columns during the tridiagonal solve. OpenMP threads of a rank share its planes and columns.
-/// On one rank and thread each plane is transformed and eliminated while it is in cache, in place.
+/// and columns during the tridiagonal solve. OpenMP threads of a rank share its planes and columns,
+/// unless they are few. On one rank and thread each plane is transformed and eliminated while it is
+/// in cache, in place.
 class ModeSolver {
   public:
     using Order = std::array<std::size_t, 3>;
