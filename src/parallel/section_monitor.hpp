@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parallel/counter_clock.hpp"
 #include "parallel/work.hpp"
 
 namespace uzushio::parallel {
@@ -19,7 +19,7 @@ namespace uzushio::parallel {
 /// among sections without a second reading of the clock.
 class SectionMonitor {
   public:
-    using Clock = std::chrono::steady_clock;
+    using Clock = CounterClock;
 
     /// Totals of a section on this rank.
     struct Totals {

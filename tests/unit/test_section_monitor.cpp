@@ -23,6 +23,21 @@ void spend_time() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
 } // namespace
 
+TEST(CounterClock, HasTheIntervalsOfTheSteadyClockAndDoesNotRunBack) {
+    using uzushio::parallel::CounterClock;
+    const auto begin = CounterClock::now();
+    const auto steady_begin = std::chrono::steady_clock::now();
+    for (auto last = begin; CounterClock::now() - begin < std::chrono::milliseconds(20);) {
+        const auto now = CounterClock::now();
+        ASSERT_GE(now, last);
+        last = now;
+    }
+    const std::chrono::duration<double> steady = std::chrono::steady_clock::now() - steady_begin;
+    const std::chrono::duration<double> counted = CounterClock::now() - begin;
+    // The clocks are read one after the other; other processes may run between.
+    EXPECT_NEAR(counted / steady, 1.0, 0.2);
+}
+
 TEST(SectionMonitor, AddsCallsSecondsAndWorkOfASection) {
     SectionMonitor monitor;
     for (int call = 0; call < 3; ++call) {
