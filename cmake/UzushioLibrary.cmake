@@ -47,7 +47,7 @@ list(TRANSFORM cpp_headers APPEND ".hpp")
 # Solvers of blocks: a static library, so that an author's extension module depends on no file of this package.
 file(GLOB solver_headers RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/domain/*.hpp")
 list(APPEND cpp_headers ${solver_headers} bindings/block_solver.hpp bindings/mpi_handle.hpp)
-foreach(header IN ITEMS aligned_array communicator section_monitor traffic wait_hook work)
+foreach(header IN ITEMS aligned_array communicator counter_clock section_monitor traffic wait_hook work)
     list(APPEND cpp_headers "parallel/${header}.hpp")
 endforeach()
 add_library(uzushio_solver STATIC $<TARGET_OBJECTS:uzushio_domain> $<TARGET_OBJECTS:uzushio_parallel>)
