@@ -14,7 +14,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Browser, Page, sync_playwright
+from _browser import chromium
+from playwright.sync_api import Browser, Page
 from rich.console import Console
 from rich.table import Table
 
@@ -372,20 +372,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     options = parser.parse_args()
     os.environ.pop("UZUSHIO_STAGING", None)
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("There is no chromium; tools/setup --tests installs it.")
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, sync_playwright() as made:
+    with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, chromium() as browser:
         stored = Path(folder) / "bench.zarr"
         worker = str(HERE / "_viewer_worker.py")
         words = [sys.executable, worker, "store", str(stored), str(options.points)]
         subprocess.run(words, check=True, timeout=300)
-        browser = made.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name in options.only:
             print(f"{name} ...", file=sys.stderr, flush=True)
             rows += MEASUREMENTS[name](browser, stored, options)
-        browser.close()
     Console(width=None if sys.stdout.isatty() else 120).print(table(rows, options.points))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,10 +29,11 @@ from typing import Any
 import av
 import numpy as np
 import simplejpeg
+from _browser import chromium
 from _viewer_worker import values
 from mpi4py import MPI
 from numpy.typing import NDArray
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from rich.console import Console
 from rich.table import Table
 from viewer import (
@@ -295,14 +295,10 @@ def main() -> None:
     parser.add_argument("--trip", type=float, default=20.0, help="round-trip time, ms")
     parser.add_argument("--seconds", type=float, default=5.0, help="of a drag over the link")
     options = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("There is no chromium; tools/setup --tests installs it.")
     server = HTTPServer(("127.0.0.1", 0), Empty)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     rows = []
-    with sync_playwright() as made:
-        browser = made.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{server.server_port}/")
         for name in LAYERS:
@@ -322,7 +318,6 @@ def main() -> None:
             words = [HERE / "_viewer_worker.py", "store", stored, options.points]
             subprocess.run([sys.executable, *map(str, words)], check=True, timeout=300)
             over = over_link(browser, stored, options.rate, options.trip, options.seconds)
-        browser.close()
     server.shutdown()
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(table(rows))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import CDPSession, Page, sync_playwright
+from _browser import chromium
+from playwright.sync_api import CDPSession, Page
 from rich.console import Console
 from viewer import HERE, LiveView, Row, give_size, live_view, page_of, row, table
 
@@ -97,23 +97,18 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=64, help="of each axis")
     parser.add_argument("--rewind", default="32 MB", help="memory of earlier steps")
     options = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("There is no chromium; tools/setup --tests installs it.")
-    with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, sync_playwright() as made:
+    with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, chromium() as browser:
         contact = Path(folder) / "bench.contact"
         words = [sys.executable, HERE / "_viewer_worker.py", "solve", contact, options.points]
         solver = subprocess.Popen(
             [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
-        browser = made.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         try:
             while not contact.exists():
                 time.sleep(0.05)
             with live_view(contact, "--rewind", options.rewind) as view:
                 samples = look(view, browser, options.minutes)
         finally:
-            browser.close()
             solver.kill()
             solver.wait()
     rows = records(samples)
