@@ -81,9 +81,11 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_osc": "^ucx",
         # Ranks share cores with those of other jobs, so those that wait must not take them:
-        # ranks that sleep between polls need a third of the processor time of yielding ones.
+        # ranks that sleep between polls need a third of the processor time of yielding ones. Each
+        # poll costs two interrupts: with the usual sleep of 0.05 ms they take half of two cores.
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_threads_pthreads_yield_strategy": "nanosleep",
+        "OMPI_MCA_threads_pthreads_nanosleep_time": "200000",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
         "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "passive",

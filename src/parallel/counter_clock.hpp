@@ -26,7 +26,8 @@ class CounterClock {
         static const Rate rate;
 #if defined(__x86_64__)
         if (rate.nanoseconds > 0) {
-            const auto ticks = static_cast<double>(__rdtsc() - rate.first);
+            const auto ticks =
+                static_cast<double>(static_cast<std::int64_t>(__rdtsc() - rate.first));
             return time_point(duration(static_cast<rep>(ticks * rate.nanoseconds)));
         }
 #endif

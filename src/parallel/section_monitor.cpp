@@ -42,7 +42,7 @@ std::size_t SectionMonitor::begin(std::string_view name) {
     if (!active_)
         return depth;
     const int section = find(name);
-    last_ = Clock::now();
+    last_ = now();
     open_.push_back({section, last_, record(section, last_, last_, max_events_)});
     return depth;
 }
@@ -50,7 +50,7 @@ std::size_t SectionMonitor::begin(std::string_view name) {
 void SectionMonitor::end(std::size_t depth) {
     if (!active_)
         return;
-    last_ = Clock::now();
+    last_ = now();
     while (open_.size() > depth) {
         const Open& open = open_.back();
         Totals& totals = sections_[static_cast<std::size_t>(open.section)];
@@ -67,14 +67,14 @@ void SectionMonitor::end(std::size_t depth) {
 void SectionMonitor::lap(std::string_view name, const Work& work) {
     if (!active_)
         return;
-    const auto now = Clock::now();
+    const auto end = now();
     const int section = find(name);
     Totals& totals = sections_[static_cast<std::size_t>(section)];
     totals.calls += 1;
-    totals.seconds += seconds_between(last_, now);
+    totals.seconds += seconds_between(last_, end);
     totals.work += work;
-    record(section, last_, now, max_events_ / 2);
-    last_ = now;
+    record(section, last_, end, max_events_ / 2);
+    last_ = end;
 }
 
 void SectionMonitor::add_section(std::string_view name, double seconds) {
@@ -91,7 +91,7 @@ void SectionMonitor::add_work(const Work& work) {
 double SectionMonitor::elapsed() const { return seconds_between(start_, Clock::now()); }
 
 void SectionMonitor::reset(double earlier) {
-    last_ = Clock::now();
+    last_ = now();
     start_ =
         last_ - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(earlier));
     for (Totals& totals : sections_) {
@@ -104,7 +104,7 @@ void SectionMonitor::reset(double earlier) {
 }
 
 void SectionMonitor::start_trace(std::size_t max_events) {
-    trace_start_ = last_ = Clock::now();
+    trace_start_ = last_ = now();
     max_events_ = max_events;
     dropped_ = 0;
     events_.clear();

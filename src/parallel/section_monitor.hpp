@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,7 +46,7 @@ class SectionMonitor {
     /// inside the open one.
     void lap(std::string_view name, const Work& work = {});
     /// Count the time of the next `lap` from now.
-    void mark() { last_ = Clock::now(); }
+    void mark() { last_ = now(); }
     /// Add a call that took `seconds` to the section `name` inside the open one, without an event.
     void add_section(std::string_view name, double seconds);
     /// Add to the work of the open section; no effect if none is open.
@@ -82,6 +83,8 @@ class SectionMonitor {
         int first_inside = -1, next = -1;
     };
 
+    /// Return the time. The processor may read its counter a few ns before an earlier reading.
+    [[nodiscard]] Clock::time_point now() const { return std::max(last_, Clock::now()); }
     [[nodiscard]] int open_section() const { return open_.empty() ? -1 : open_.back().section; }
     int find(std::string_view name);
     std::ptrdiff_t record(int section, Clock::time_point start, Clock::time_point end,

@@ -28,9 +28,13 @@ from pathlib import Path
 from typing import NoReturn
 
 _PRELOADED = (
+    "PIL.JpegImagePlugin",
+    "fontTools.subset",
     "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
     "mpi4py.run",
     "optuna",
+    "typer.rich_utils",
     "uzushio.assimilation.figures",
     "uzushio.assimilation.phasefield.model",
     "uzushio.assimilation.run",
@@ -42,6 +46,8 @@ _PRELOADED = (
     "uzushio.job.case_run",
     "uzushio.job.restart",
     "uzushio.staging.reader",
+    "uzushio.thermal.figures",
+    "uzushio.thermal.solver",
     "xarray.backends.zarr",
 )
 #: Variables that count when modules are imported, by their beginnings.
