@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Peers, Run
+from conftest import Peer, Peers, Run
 from staging_cases import SEED, ends_by_kill, options
 
 from uzushio.staging.adios2_library import library
@@ -17,6 +17,7 @@ from uzushio.staging.adios2_library import library
 JOB = Path(__file__).with_name("staging_job.py")
 #: SST has these; the first waits.
 POLICIES = ["block", "drop_newest", "latest_only"]
+KILL_LIMIT = 30.0  #: seconds after which a writer no longer waits for a reader
 
 with_mpi = pytest.mark.skipif(
     not library().has_mpi, reason="the adios2 package has no MPI; make adios2 builds one that has"
@@ -33,30 +34,48 @@ def sst(folder: Path, name: str = "flow", **more: Any) -> dict[str, Any]:
 def test_steps_of_readers_killed_at_random_times_are_released(
     peers: Peers, tmp_path: Path, policy: str
 ) -> None:
-    limit, stop = 30.0, tmp_path / "stop"
-    contact = str(tmp_path / "flow.contact")
-    queue = {"policy": policy, "depth": 2, "time_limit": limit}
-    writer = peers.process(
-        "write", "writer", streams={"flow": sst(tmp_path, queue=queue)}, stop=str(stop)
-    )
-    rng = random.Random(f"{SEED} {policy}")
-    for kill, act in enumerate(["waiting", "reading", "holding"]):
+    # EVPath in ADIOS2 2.12 may use memory that it has freed when a connection breaks, and end the
+    # writer by SIGSEGV: on a busy machine in one of a few runs.
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        queue = {"policy": policy, "depth": 2, "time_limit": KILL_LIMIT}
+        streams = {"flow": sst(folder, queue=queue)}
+        writer = peers.process(
+            "write", f"writer{attempt}", streams=streams, stop=str(folder / "stop")
+        )
+        try:
+            kill_readers(peers, writer, folder, random.Random(f"{SEED} {policy}"))
+            return
+        except (AssertionError, pytest.fail.Exception):
+            if writer.handle.exitcode != -signal.SIGSEGV:
+                raise
+    pytest.fail("ADIOS2 has ended the writer in each of three attempts")
+
+
+def kill_readers(peers: Peers, writer: Peer, folder: Path, rng: random.Random) -> None:
+    """Kill a reader in each act; a later one and the writer go on."""
+    contact = str(folder / "flow.contact")
+    for act in ["waiting", "reading", "holding"]:
         moment = rng.uniform(0.0, 0.1)
-        print(f"seed {SEED}, {kill}: {act}, {moment:.4f} s")
-        victim = peers.process(act, f"victim{kill}", contact=contact)
+        print(f"seed {SEED}, {folder.name}: {act}, {moment:.4f} s")
+        victim = peers.process(act, f"{act}{folder.name}", contact=contact)
+        while not victim.values("ready") and victim.handle.exitcode is None:
+            assert writer.handle.exitcode is None
+            time.sleep(0.01)
         victim.wait_for("ready")
         time.sleep(moment)
         victim.signal(signal.SIGKILL)
         assert ends_by_kill(victim), victim.last_events()
         assert not victim.values("torn")
-    later = peers.process("follow", "later", contact=contact, steps=3)
+    later = peers.process("follow", f"later{folder.name}", contact=contact, steps=3)
     assert later.ended() == 0, later.last_events()
     assert len(later.values("whole")) == 3
-    stop.touch()
+    (folder / "stop").touch()
     assert writer.ended() == 0, writer.last_events()
     closed = writer.wait_for("closed")
-    assert closed["longest"] < limit, "ADIOS2 hears of the broken connection"
-    assert not list(tmp_path.glob("flow*")), "removed at the end"
+    assert closed["longest"] < KILL_LIMIT, "ADIOS2 hears of the broken connection"
+    assert not list(folder.glob("flow*")), "removed at the end"
 
 
 @pytest.mark.parametrize("policy", POLICIES)
