@@ -1,4 +1,4 @@
-"""The browser that measures pages."""
+"""Start of the browser in which benches measure pages."""
 
 from __future__ import annotations
 

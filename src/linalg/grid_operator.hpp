@@ -321,7 +321,7 @@ void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __rest
                                 int colour, T omega) const {
     const T* __restrict chosen = chosen_in(of, colour);
     const T* __restrict inverse = inverse_of_row(of);
-    const Row row = of; // a copy whose address nobody takes stays in registers
+    const Row row = of; // a copy stays in registers unless its address is taken
     T* __restrict change = buffers_[static_cast<std::size_t>(row.thread)].change.data();
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n) {

@@ -52,7 +52,12 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
     const bool diagonal = cut != std::string_view::npos && name.substr(cut) == "/diagonal";
     const auto preconditioner = [&] {
         // The pipelined method's recurrences need a preconditioner that is nearly symmetric.
-        const CycleOptions symmetric{2, 2, 1.15, 1, true, false};
+        const CycleOptions symmetric{.sweeps_before = 2,
+                                     .sweeps_after = 2,
+                                     .omega = 1.15,
+                                     .correction_factor = 1,
+                                     .symmetric = true,
+                                     .fused = false};
         return diagonal ? make_diagonal(comm, equation, traffic, sections)
                         : make_multigrid(comm, equation,
                                          method == "pipelined_cg" ? symmetric : CycleOptions{},

@@ -11,9 +11,9 @@
 
 namespace uzushio::parallel {
 
-/// Clock that reads the processor's time stamp counter, in a third of the time of `steady_clock`,
-/// whose moments it has within 1e-4 of an interval. It is `steady_clock` where the processor does
-/// not say that its counter has a constant rate.
+/// Clock that reads the processor's time stamp counter, in less than half of the time of
+/// `steady_clock`. The first reading takes 2 ms: it measures the counter's rate. It is
+/// `steady_clock` where the processor does not say that its counter has a constant rate.
 class CounterClock {
   public:
     using duration = std::chrono::nanoseconds;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +24,6 @@ def reporting_end(report: Report) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, StagingError) as error:
-        # Ranks are interrupted one after the other: one may hear of another's first.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         report("ended", [type(error).__name__, str(error), time.monotonic()])
 
 

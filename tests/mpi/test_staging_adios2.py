@@ -60,8 +60,9 @@ def kill_readers(peers: Peers, writer: Peer, folder: Path, rng: random.Random) -
         moment = rng.uniform(0.0, 0.1)
         print(f"seed {SEED}, {folder.name}: {act}, {moment:.4f} s")
         victim = peers.process(act, f"{act}{folder.name}", contact=contact)
-        while not victim.values("ready") and victim.handle.exitcode is None:
-            assert writer.handle.exitcode is None
+        deadline = time.monotonic() + 60.0
+        while not victim.values("ready") and time.monotonic() < deadline:
+            assert writer.handle.exitcode is None, "the writer has ended"
             time.sleep(0.01)
         victim.wait_for("ready")
         time.sleep(moment)
