@@ -45,7 +45,7 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
     set_couplings();
     const auto longest = static_cast<std::size_t>(axes_[0].cells() + 2 * ghosts);
     buffers_.assign(static_cast<std::size_t>(thread_count()),
-                    {.change = std::vector<T>(longest), .inverse = std::vector<T>(longest)});
+                    {.residual = std::vector<T>(longest), .inverse = std::vector<T>(longest)});
     for (std::size_t n = 0; n <= longest; ++n)
         chosen_.push_back(static_cast<T>(n % 2 == 0 ? 1 : 0));
     if (equation.b) {

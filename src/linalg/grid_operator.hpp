@@ -287,7 +287,7 @@ template <class T> class GridOperator {
     std::vector<const T*> inverse_of_block_;
     /// Work arrays of a row, of one thread.
     struct alignas(64) RowBuffers {
-        std::vector<T> change;  ///< by a relaxation
+        std::vector<T> residual;
         std::vector<T> inverse; ///< reciprocals of the diagonal for `centre_jk`
         T centre_jk = -1;
     };
@@ -319,18 +319,35 @@ template <class T>
 template <class Row>
 void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __restrict right,
                                 int colour, T omega) const {
-    const T* __restrict chosen = chosen_in(of, colour);
-    const T* __restrict inverse = inverse_of_row(of);
+    const T* chosen = chosen_in(of, colour);
+    const T* inverse = inverse_of_row(of);
     const Row row = of; // a copy stays in registers unless its address is taken
-    T* __restrict change = buffers_[static_cast<std::size_t>(row.thread)].change.data();
-#pragma omp simd
-    for (std::int64_t n = 0; n < row.size; ++n) {
-        const T value = (row.neighbours(in + n, n) - right[n]) * inverse[n];
-        change[n] = omega * chosen[n] * (value - in[n]);
+    // A cell of the other colour keeps its value.
+    const auto relaxed = [&]<class V>(std::int64_t n, V factor) __attribute__((always_inline)) {
+        const V x = load<V>(in + n);
+        const V value =
+            (row.template neighbours<V>(in + n, n) - load<V>(right + n)) * load<V>(inverse + n);
+        return x + factor * (value - x);
+    };
+    const auto store = [&](std::int64_t n, auto value) __attribute__((always_inline)) {
+        std::memcpy(in + n, &value, sizeof value);
+    };
+    constexpr auto lanes = static_cast<std::int64_t>(sizeof(Vector<T>) / sizeof(T));
+    const std::int64_t whole = row.size - row.size % lanes;
+    for (std::int64_t n = whole; n < row.size; ++n)
+        store(n, relaxed(n, omega * chosen[n]));
+    if (whole == 0)
+        return;
+    // A vector is stored when the next one has been computed: a load that overlaps a recent store
+    // waits for it.
+    const Vector<T> factor = omega * load<Vector<T>>(chosen);
+    Vector<T> last = relaxed(0, factor);
+    for (std::int64_t n = lanes; n < whole; n += lanes) {
+        const Vector<T> next = relaxed(n, factor);
+        store(n - lanes, last);
+        last = next;
     }
-#pragma omp simd
-    for (std::int64_t n = 0; n < row.size; ++n)
-        in[n] += change[n];
+    store(whole - lanes, last);
 }
 
 template <class T>
@@ -338,7 +355,7 @@ template <class Row, class R>
 void GridOperator<T>::residual_row(const Row& of, const T* __restrict x, const T* __restrict f,
                                    R* __restrict r, parallel::CompensatedSum& sum) const {
     const Row row = of;
-    T* __restrict value = buffers_[static_cast<std::size_t>(row.thread)].change.data();
+    T* __restrict value = buffers_[static_cast<std::size_t>(row.thread)].residual.data();
 #pragma omp simd
     for (std::int64_t n = 0; n < row.size; ++n) {
         value[n] = f[n] - row.neighbours(x + n, n) + row.centre(n) * x[n];

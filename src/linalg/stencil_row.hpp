@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace uzushio::linalg {
 
@@ -9,9 +10,23 @@ namespace uzushio::linalg {
 /// 0.
 template <class T> [[nodiscard]] T inverse_of(T centre) { return centre > 0 ? 1 / centre : T(0); }
 
+/// Vector of values of consecutive cells. 32 bytes: rows are not aligned, and more loads of 64
+/// bytes cross the end of a cache line.
+template <class T> struct VectorOf {
+    using type [[gnu::vector_size(32)]] = T;
+};
+template <class T> using Vector = typename VectorOf<T>::type;
+
+/// Load a value or a vector.
+template <class V, class T> [[nodiscard, gnu::always_inline]] inline V load(const T* from) {
+    V value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
 /// Stencil of a row of cells along i: (A x)(n) = neighbours(x + n, n) - centre(n) x[n], where n
-/// counts from the row's first cell. With coefficient 1. Functions are always inlined: the compiler
-/// does not where many loops call them, and then does not vectorise.
+/// counts from the row's first cell. With coefficient 1. `V`: T, or a vector of it. Functions are
+/// always inlined: the compiler does not where many loops call them, and then does not vectorise.
 template <class T> struct ConstantRow {
     std::size_t block = 0; ///< among this rank's blocks
     std::int64_t begin = 0, j = 0, k = 0;
@@ -22,10 +37,11 @@ template <class T> struct ConstantRow {
     T lower_j = 0, upper_j = 0, lower_k = 0, upper_k = 0, centre_jk = 0;
     int thread = 0; ///< that visits the row
 
-    [[nodiscard, gnu::always_inline]] T neighbours(const T* x, std::int64_t n) const {
-        return lower[n] * x[-1] + upper[n] * x[1] +
-               (lower_j * x[-stride_j] + upper_j * x[stride_j]) +
-               (lower_k * x[-stride_k] + upper_k * x[stride_k]);
+    template <class V = T>
+    [[nodiscard, gnu::always_inline]] V neighbours(const T* x, std::int64_t n) const {
+        return load<V>(lower + n) * load<V>(x - 1) + load<V>(upper + n) * load<V>(x + 1) +
+               (lower_j * load<V>(x - stride_j) + upper_j * load<V>(x + stride_j)) +
+               (lower_k * load<V>(x - stride_k) + upper_k * load<V>(x + stride_k));
     }
     [[nodiscard, gnu::always_inline]] T centre(std::int64_t n) const {
         return centre_i[n] + centre_jk;
@@ -42,12 +58,14 @@ template <class T> struct VariableRow : ConstantRow<T> {
     const T *b_i = nullptr, *b_j = nullptr, *b_j_upper = nullptr, *b_k = nullptr,
             *b_k_upper = nullptr;
 
-    [[nodiscard, gnu::always_inline]] T neighbours(const T* x, std::int64_t n) const {
-        return this->lower[n] * b_i[n] * x[-1] + this->upper[n] * b_i[n + 1] * x[1] +
-               (this->lower_j * b_j[n] * x[-this->stride_j] +
-                this->upper_j * b_j_upper[n] * x[this->stride_j]) +
-               (this->lower_k * b_k[n] * x[-this->stride_k] +
-                this->upper_k * b_k_upper[n] * x[this->stride_k]);
+    template <class V = T>
+    [[nodiscard, gnu::always_inline]] V neighbours(const T* x, std::int64_t n) const {
+        return load<V>(this->lower + n) * load<V>(b_i + n) * load<V>(x - 1) +
+               load<V>(this->upper + n) * load<V>(b_i + n + 1) * load<V>(x + 1) +
+               (this->lower_j * load<V>(b_j + n) * load<V>(x - this->stride_j) +
+                this->upper_j * load<V>(b_j_upper + n) * load<V>(x + this->stride_j)) +
+               (this->lower_k * load<V>(b_k + n) * load<V>(x - this->stride_k) +
+                this->upper_k * load<V>(b_k_upper + n) * load<V>(x + this->stride_k));
     }
     [[nodiscard, gnu::always_inline]] T centre(std::int64_t n) const {
         return lower_all[n] * b_i[n] + upper_all[n] * b_i[n + 1] +
