@@ -109,11 +109,11 @@ def test_kept_steps_of_a_paused_run_are_played_until_it_is_live_again(live: Live
         live.wait_for_picture(page)
     before = len(live.drawing.requests)
     live.drawing.steps.remove(12)  # from the rewind buffer, as the run publishes
-    live.drawing.advance(14)
-    expect(page.locator("#step-slider")).to_have_attribute("max", "3", timeout=LIMIT)
+    live.drawing.advance(14, 15)
+    expect(page.locator("#step-slider")).to_have_attribute("max", "4", timeout=LIMIT)
     page.keyboard.press("Space")
     expect(page.locator("#link-state")).to_have_text("Live", timeout=LIMIT)
-    assert [step for step in drawn(live, before) if step is not None] == [13, 14]
+    assert [step for step in drawn(live, before) if step is not None] == [13, 14, 15]
 
 
 def test_play_passes_over_a_step_that_is_dropped_while_it_is_requested(live: Live) -> None:

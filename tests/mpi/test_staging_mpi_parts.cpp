@@ -540,6 +540,7 @@ TEST(StagingMpi, ProgramsOfOneLaunchExchangeSteps) {
             Reader reader("mpi:flow", programs.comm());
             EXPECT_EQ(read_all(reader, programs), (std::vector<std::int64_t>{0, 1, 2}));
         }
+        MPI_Barrier(MPI_COMM_WORLD); // the next reader must not attach to this writer
     }
 }
 
