@@ -287,7 +287,7 @@ TEST_F(StagingRelay, NeverSendsDataOfTheNextWriterToAReaderOfTheLastOne) {
     try {
         old->fetch(step, wanted, 10s);
         ADD_FAILURE() << "data of another writer";
-    } catch (const StagingError& error) {
+    } catch (const PeerGone& error) {
         EXPECT_NE(std::string(error.what()).find("attach again"), std::string::npos)
             << error.what();
     }

@@ -5,11 +5,13 @@
 #include <tuple>
 #include <utility>
 
+#include "parallel/backoff.hpp"
 #include "parallel/wait_hook.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
+#include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/run_until_done.hpp"
 #include "staging/transport/socket/writer_connection.hpp"
 #include "staging/wire/decoder.hpp"
@@ -26,6 +28,8 @@ constexpr std::int64_t min_request_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t max_request_bytes = std::int64_t{16} << 20;
 
 constexpr auto final_message_timeout = std::chrono::seconds(1);
+/// Maximum wait for the end of the control connection after a step was reported as gone.
+constexpr auto grace_period = std::chrono::seconds(1);
 
 /// Cut a piece into boxes of at most `max_bytes` bytes along the slowest axes, in order.
 void split(const PieceFetch& piece, std::int64_t max_bytes, PieceFetches& pieces) {
@@ -166,10 +170,7 @@ AnnouncedStep SocketSource::next(std::chrono::nanoseconds limit) {
         try {
             std::rethrow_exception(std::exchange(fault_, nullptr));
         } catch (const PeerGone&) {
-            throw PeerGone("The writer of the stream \"" + writer_.stream + "\" (" +
-                           control_->peer() +
-                           ") is gone without having closed the stream: its process ended, or the "
-                           "connection was interrupted. Attach again when it is back.");
+            throw PeerGone(lost_writer_message());
         }
     if (received.frame.type == wire_type<Announce>)
         return {StepStatus::step, std::make_shared<const std::vector<std::byte>>(received.bytes)};
@@ -282,8 +283,34 @@ void SocketSource::fetch(const Announce&, std::span<const Fetch> wanted,
         explain(faulty, std::move(fault), limit);
 }
 
+bool SocketSource::has_lost_writer() {
+    if (!control_ || asked_) // a coroutine that receives the next step also reads the connection
+        return fault_ != nullptr;
+    const Deadline end = after(grace_period);
+    parallel::Backoff backoff;
+    std::byte next{};
+    try {
+        for (;;) {
+            const IoResult found = control_->try_peek({&next, 1});
+            if (found.bytes > 0 || Clock::now() >= end)
+                return false;
+            if (found.wait_for == IoDirection::none)
+                return true;
+            backoff.pause();
+        }
+    } catch (const PeerGone&) {
+        return true;
+    }
+}
+
+std::string SocketSource::lost_writer_message() const {
+    return "The writer of the stream \"" + writer_.stream + "\" (" + control_->peer() +
+           ") is gone without having closed the stream: its process ended, or the connection was "
+           "interrupted. Attach again when it is back.";
+}
+
 void SocketSource::explain(std::uint32_t rank, std::exception_ptr fault,
-                           std::chrono::nanoseconds limit) const {
+                           std::chrono::nanoseconds limit) {
     const std::string name = "Rank " + std::to_string(rank) + " of the writer of the stream \"" +
                              writer_.stream + "\" (" + writer_.endpoints.ranks[rank].address + ")";
     try {
@@ -294,6 +321,10 @@ void SocketSource::explain(std::uint32_t rank, std::exception_ptr fault,
     } catch (const PeerSilent&) {
         throw PeerSilent(name + " has sent nothing for " + to_seconds(limit) +
                          ": its process or the network hangs. Raise `answer_limit` if it is slow.");
+    } catch (const Refused& refused) {
+        if (refused.code() == ErrorCode::gone && has_lost_writer())
+            throw PeerGone(lost_writer_message() + " (" + name + ": " + refused.what() + ")");
+        throw StagingError(name + ": " + refused.what());
     } catch (const std::exception& other) {
         throw StagingError(name + ": " + other.what());
     }

@@ -76,8 +76,12 @@ class SocketSource final : public StepSource {
     [[nodiscard]] std::map<std::uint32_t, FetchBatch> batches(std::span<const Fetch> wanted) const;
     [[nodiscard]] std::vector<std::unique_ptr<DataChannel>>& channels_to(std::uint32_t rank,
                                                                          std::int64_t bytes);
+    /// Return whether the control connection has ended, or ends within the grace period. A step of
+    /// a relay whose rank 0 was killed is withdrawn, and other ranks may report that first.
+    [[nodiscard]] bool has_lost_writer();
+    [[nodiscard]] std::string lost_writer_message() const;
     [[noreturn]] void explain(std::uint32_t rank, std::exception_ptr fault,
-                              std::chrono::nanoseconds limit) const;
+                              std::chrono::nanoseconds limit);
 
     ReaderOptions options_;
     std::uint32_t rank_;
