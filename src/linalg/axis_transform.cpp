@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <numeric>
 #include <utility>
 
 #include "linalg/tridiagonal_eigenvectors.hpp"
+#include "linalg/vector.hpp"
 
 namespace uzushio::linalg {
 
@@ -26,14 +26,7 @@ Plan plan_rows(parallel::AlignedArray<double>& work, int n, int columns, int sig
 }
 
 /// Two complex numbers, or four values of a row.
-using Four = double __attribute__((vector_size(32)));
-
-Four load(const double* from) {
-    Four value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
-void store(const Four& value, double* to) { std::memcpy(to, &value, sizeof value); }
+using Four = Vector<double>;
 
 /// Return i z for both complex numbers.
 Four times_i(const Four& z) {
@@ -49,7 +42,7 @@ struct Turn {
 
 void copy_row(const double* from, double sign, double* to) {
     for (int l = 0; l < lanes; l += 4)
-        store(sign * load(from + l), to + l);
+        store(sign * load<Four>(from + l), to + l);
 }
 
 /// Transpose a 4 by 4 matrix of rows a, b, c, d.
@@ -80,10 +73,10 @@ void load_columns(const Columns<const double>& columns, int rows, double sign, R
         const std::array<double*, 4> to{row(n), row(n + 1), row(n + 2), row(n + 3)};
         for (int c = 0; c < whole_columns; c += 4) {
             const double* from = columns.values + n + c * columns.column_stride;
-            Four v0 = load(from);
-            Four v1 = load(from + columns.column_stride);
-            Four v2 = load(from + 2 * columns.column_stride);
-            Four v3 = load(from + 3 * columns.column_stride);
+            Four v0 = load<Four>(from);
+            Four v1 = load<Four>(from + columns.column_stride);
+            Four v2 = load<Four>(from + 2 * columns.column_stride);
+            Four v3 = load<Four>(from + 3 * columns.column_stride);
             transpose(v0, v1, v2, v3);
             store(v0, to[0] + c);
             store(sign * v1, to[1] + c);
@@ -113,10 +106,10 @@ void store_columns(Row&& row, double sign, const Columns<double>& columns, int r
     for (int n = 0; n < whole_rows; n += 4) {
         const std::array<const double*, 4> from{row(n), row(n + 1), row(n + 2), row(n + 3)};
         for (int c = 0; c < whole_columns; c += 4) {
-            Four v0 = load(from[0] + c);
-            Four v1 = sign * load(from[1] + c);
-            Four v2 = load(from[2] + c);
-            Four v3 = sign * load(from[3] + c);
+            Four v0 = load<Four>(from[0] + c);
+            Four v1 = sign * load<Four>(from[1] + c);
+            Four v2 = load<Four>(from[2] + c);
+            Four v3 = sign * load<Four>(from[3] + c);
             transpose(v0, v1, v2, v3);
             double* to = columns.values + n + c * columns.column_stride;
             store(v0, to);
@@ -228,7 +221,7 @@ void AxisTransform::multiply(const std::vector<double>& matrix, Target to) {
         for (int n = 0; n < n_; ++n) {
             const double* values = work(n);
             for (int part = 0; part < parts; ++part) {
-                const Four four = load(values + 4 * part);
+                const Four four = load<Four>(values + 4 * part);
                 sum[static_cast<std::size_t>(part)] += one[n] * four;
                 other_sum[static_cast<std::size_t>(part)] += other[n] * four;
             }
@@ -300,8 +293,8 @@ void AxisTransform::pairs_after_fft(Target to) {
         double* upper = to[other];
         const Turn turn{cos_[static_cast<std::size_t>(k)], sin_[static_cast<std::size_t>(k)]};
         for (int l = 0; l < lanes; l += 4) {
-            const Four p = turn(load(v + l));
-            const Four q = turn.back(load(w + l));
+            const Four p = turn(load<Four>(v + l));
+            const Four q = turn.back(load<Four>(w + l));
             if (other != k)
                 store(times_i(p - q), upper + l);
             store(p + q, lower + l);
@@ -320,8 +313,8 @@ void AxisTransform::pairs_before_fft(Source from) {
         double* w = work(other);
         const Turn turn{cos_[static_cast<std::size_t>(k)], sin_[static_cast<std::size_t>(k)]};
         for (int l = 0; l < lanes; l += 4) {
-            const Four a = load(lower + l);
-            const Four ib = weight * times_i(load(upper + l));
+            const Four a = load<Four>(lower + l);
+            const Four ib = weight * times_i(load<Four>(upper + l));
             store(turn(a + ib), w + l);
             store(turn.back(a - ib), v + l);
         }

@@ -19,6 +19,7 @@
 #include "linalg/staged_pass.hpp"
 #include "linalg/stencil_row.hpp"
 #include "linalg/threads.hpp"
+#include "linalg/vector.hpp"
 #include "parallel/compensated_sum.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
@@ -329,13 +330,10 @@ void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __rest
             (row.template neighbours<V>(in + n, n) - load<V>(right + n)) * load<V>(inverse + n);
         return x + factor * (value - x);
     };
-    const auto store = [&](std::int64_t n, auto value) __attribute__((always_inline)) {
-        std::memcpy(in + n, &value, sizeof value);
-    };
     constexpr auto lanes = static_cast<std::int64_t>(sizeof(Vector<T>) / sizeof(T));
     const std::int64_t whole = row.size - row.size % lanes;
     for (std::int64_t n = whole; n < row.size; ++n)
-        store(n, relaxed(n, omega * chosen[n]));
+        in[n] = relaxed(n, omega * chosen[n]);
     if (whole == 0)
         return;
     // A vector is stored when the next one has been computed: a load that overlaps a recent store
@@ -344,10 +342,10 @@ void GridOperator<T>::relax_row(const Row& of, T* __restrict in, const T* __rest
     Vector<T> last = relaxed(0, factor);
     for (std::int64_t n = lanes; n < whole; n += lanes) {
         const Vector<T> next = relaxed(n, factor);
-        store(n - lanes, last);
+        store(last, in + n - lanes);
         last = next;
     }
-    store(whole - lanes, last);
+    store(last, in + whole - lanes);
 }
 
 template <class T>

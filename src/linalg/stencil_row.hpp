@@ -2,27 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "linalg/vector.hpp"
 
 namespace uzushio::linalg {
 
 /// Return 1 / centre; 0 for an isolated cell, which has no fluxes and s = 0: relaxation sets it to
 /// 0.
 template <class T> [[nodiscard]] T inverse_of(T centre) { return centre > 0 ? 1 / centre : T(0); }
-
-/// Vector of values of consecutive cells. 32 bytes: rows are not aligned, and more loads of 64
-/// bytes cross the end of a cache line.
-template <class T> struct VectorOf {
-    using type [[gnu::vector_size(32)]] = T;
-};
-template <class T> using Vector = typename VectorOf<T>::type;
-
-/// Load a value or a vector.
-template <class V, class T> [[nodiscard, gnu::always_inline]] inline V load(const T* from) {
-    V value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
 
 /// Stencil of a row of cells along i: (A x)(n) = neighbours(x + n, n) - centre(n) x[n], where n
 /// counts from the row's first cell. With coefficient 1. `V`: T, or a vector of it. Functions are
