@@ -249,6 +249,7 @@ TEST_P(StagingSuite, ReadersAttachAndDetachWhileTheWriterRuns) {
             publish_until(done, side, script, tested().write(stream, side.comm, options));
         },
         [&](const Side& side) {
+            const parallel::CollectiveGroup group = stream_group(side.comm);
             std::int64_t last = 0;
             guarded("reader", [&] {
                 for (int cycle = 0; cycle < 10; ++cycle) {
@@ -267,6 +268,7 @@ TEST_P(StagingSuite, ReadersAttachAndDetachWhileTheWriterRuns) {
                         reader.detach(); // else it is destroyed while it holds a step
                         EXPECT_EQ(reader.next(StagingSuite::limit), StepStatus::detached);
                     }
+                    group.barrier(); // a destructor does not wait for reads of the other ranks
                 }
             });
             done.send();

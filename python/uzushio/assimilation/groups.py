@@ -77,11 +77,12 @@ class Evaluator:
         mine = np.full(len(points), np.inf)
         self._drop()
         together = likely and len(points) <= groups.count
-        for i in range(groups.mine, len(points), groups.count):
+        # A group keeps the trajectory of its last point: the first is the likeliest to be accepted.
+        for i in reversed(range(groups.mine, len(points), groups.count)):
             mine[i] = self._both(points[i]) if together else self._value(points[i])
         # The memory of an earlier point may have been reused for another one.
         self._held = [None if any(held is one for one in points) else held for held in self._held]
-        for i, point in enumerate(points):
+        for i, point in reversed(list(enumerate(points))):
             self._held[i % groups.count] = point
         self.forward_runs += len(points)
         if groups.count == 1:

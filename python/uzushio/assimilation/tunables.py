@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from uzushio.tuning.subject import Parameter
 
 #: Mean number of values of J in a line search: 183 in 161 iterations of the example at 96 x 96
@@ -21,6 +23,12 @@ def groups(name: str, ranks: int) -> Parameter:
     return Parameter(name, divisors, 1, "groups that try candidates at once", off=1)
 
 
-def runs_an_iteration(groups: int) -> float:
-    """Return the mean number of successive forward runs of an iteration on a number of groups."""
-    return 1.0 + (VALUES_A_SEARCH - 1.0) / groups
+def runs_an_iteration(groups: int, candidates: int | None) -> float:
+    """Return the mean number of successive forward runs of an iteration on a number of groups.
+
+    `candidates` are tried at once in a line search, by default one for each group. Few searches
+    need a second round, and fewer with more candidates.
+    """
+    candidates = candidates or groups
+    rounds = 1.0 + (VALUES_A_SEARCH - 1.0) / candidates
+    return rounds * math.ceil(candidates / groups)

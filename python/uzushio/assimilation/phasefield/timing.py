@@ -25,7 +25,9 @@ def seconds_per_iteration(case: PhaseFieldCase, ranks: int) -> float:
     shape = (min(grid.ny, _MAX_SIDE), min(grid.nx, _MAX_SIDE))
     every = observed.every if observed.store is None else 1
     window = Window(shape, case.time.steps, every, grid.boundary == "periodic")
-    subject = PhaseFieldSubject(window, case.known, 1)
+    # Each group tries its share of the candidates one after the other.
+    candidates = -(-(case.optimiser.candidates or 1) // case.blocking.oblt)
+    subject = PhaseFieldSubject(window, case.known, 1, candidates=candidates)
     whole_grid = {"oblt": 1, "x_tile": 1, "y_tile": 1}
     blocking = case.blocking.model_dump() | whole_grid
     iterate = subject.workload(MPI.COMM_SELF).ready(

@@ -45,9 +45,15 @@ class PhaseFieldSubject(Subject):
     trust = 1.5
 
     def __init__(
-        self, window: Window, parameters: Parameters, ranks: int, cores: int | None = None
+        self,
+        window: Window,
+        parameters: Parameters,
+        ranks: int,
+        cores: int | None = None,
+        candidates: int | None = None,
     ) -> None:
         self.ranks, self.window, self.known = ranks, window, parameters
+        self._candidates = candidates
         ny, nx = window.shape
         self.size = {"ny": ny, "nx": nx, "steps": window.steps, "every": window.every}
         cores = cores or os.cpu_count() or 1
@@ -85,7 +91,7 @@ class PhaseFieldSubject(Subject):
 
     def workload(self, comm: MPI.Intracomm) -> Workload:
         """Return the workload on the ranks of `comm`."""
-        return SweepWorkload(self.window, self.known, self.steps, comm)
+        return SweepWorkload(self.window, self.known, self.steps, self._candidates, comm)
 
     def memory(self, point: Point) -> int:
         """Return the bytes of trajectories, fields and buffers; observations are shared."""
@@ -105,7 +111,7 @@ class PhaseFieldSubject(Subject):
             SweepCost(self.window, point, scheme, int(point[name]), every)
             for name in ("blocking.fblt", "blocking.bblt")
         )
-        runs = runs_an_iteration(int(point["blocking.oblt"]))
+        runs = runs_an_iteration(int(point["blocking.oblt"]), self._candidates)
         seconds = runs * forward.seconds(machine, "forward")
         seconds += backward.seconds(machine, "backward")
         # Halos of the stored states, which redundant points read.
@@ -176,4 +182,4 @@ def declare(file: Path, overrides: list[str], ranks: int) -> PhaseFieldSubject:
     periodic = grid.boundary == "periodic"
     every = observed.every if observed.store is None else 1
     window = Window((grid.ny, grid.nx), case.time.steps, every, periodic)
-    return PhaseFieldSubject(window, case.known, ranks)
+    return PhaseFieldSubject(window, case.known, ranks, candidates=case.optimiser.candidates)

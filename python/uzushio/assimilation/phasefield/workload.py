@@ -25,8 +25,16 @@ if TYPE_CHECKING:
 class SweepWorkload(Workload):
     """Iteration of the optimiser: values of J in groups, one adjoint, its gradient."""
 
-    def __init__(self, window: Window, known: Parameters, steps: int, comm: MPI.Intracomm) -> None:
+    def __init__(
+        self,
+        window: Window,
+        known: Parameters,
+        steps: int,
+        candidates: int | None,
+        comm: MPI.Intracomm,
+    ) -> None:
         self._window, self._known, self._steps, self._comm = window, known, steps, comm
+        self._candidates = candidates
         self._groups: dict[int, tuple[MPI.Comm, MPI.Comm]] = {}
         self._values: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
 
@@ -34,7 +42,8 @@ class SweepWorkload(Workload):
         """Allocate a model and its memory and run an iteration, so that pages are mapped."""
         inside, across = self._split(int(point["blocking.oblt"]))
         model = Model(inside, self._window.shape, self._known, blocking_of(point))
-        work = _Iteration(model, self._observations(model), self._steps, across)
+        runs = runs_an_iteration(across.size, self._candidates)
+        work = _Iteration(model, self._observations(model), self._steps, runs, across)
         work.run()
         return work.run
 
@@ -95,20 +104,27 @@ class _Iteration:
     """One iteration on one group of ranks."""
 
     def __init__(
-        self, model: Model, observations: Observations, steps: int, across: MPI.Comm
+        self,
+        model: Model,
+        observations: Observations,
+        steps: int,
+        runs: float,
+        across: MPI.Comm,
     ) -> None:
         self._model, self._observations, self._across = model, observations, across
-        self._steps = steps
-        self._further_steps = max(1, round(steps * (runs_an_iteration(across.size) - 1)))
+        further = max(1, round(steps * (runs - 1.0)))
+        self._steps, self._further_runs = steps, [steps] * (further // steps)
+        self._further_runs += [further % steps] if further % steps else []
         self._trajectory = model.checkpoints(steps)
         self._start = _start(model.own_shape)
         self._field, self._adjoint = np.empty_like(self._start), np.zeros(model.own_shape)
 
     def run(self) -> None:
-        """Compute a share of a further value of J, as searches need, then J with its gradient."""
+        """Compute the further values of J that a mean search needs, then J with its gradient."""
         model, observed = self._model, self._observations
-        np.copyto(self._field, self._start)
-        model.forward(self._field, [1.0], 0, self._further_steps, self._trajectory, observed)
+        for steps in self._further_runs:
+            np.copyto(self._field, self._start)
+            model.forward(self._field, [1.0], 0, steps, self._trajectory, observed)
         np.copyto(self._field, self._start)
         model.forward(self._field, [1.0], 0, self._steps, self._trajectory)
         self._adjoint.fill(0.0)
