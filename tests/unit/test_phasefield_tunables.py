@@ -13,7 +13,7 @@ from uzushio.errors import TuningError
 from uzushio.phasefield.parameters import Parameters
 from uzushio.tuning.declared import declare as declare_case
 from uzushio.tuning.result_cache import TuningResult, store_result
-from uzushio.tuning.space import Space, check
+from uzushio.tuning.space import allowed, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import tuned_overrides
 
@@ -52,9 +52,9 @@ def test_redundant_points_are_those_of_the_paper() -> None:
 
 def test_all_points_satisfy_the_requirements_of_the_sweeps() -> None:
     eight = subject(96, 80, 8)
-    space = Space(eight, machine())
-    for one in space.all:
-        point = space.point(one.key)
+    names = [parameter.name for parameter in eight.parameters]
+    for key in allowed(eight, eight.parameters):
+        point = dict(zip(names, key, strict=True))
         assert point["blocking.oblt"] * point["blocking.x_tile"] * point["blocking.y_tile"] == 8
         if point["blocking.scheme"] == "plain":
             assert point["blocking.fblt"] == point["blocking.bblt"] == 1
@@ -63,8 +63,8 @@ def test_all_points_satisfy_the_requirements_of_the_sweeps() -> None:
 
 
 def test_a_thousand_ranks_are_not_too_many_points() -> None:
-    points = Space(subject(6400, 6400, 1024), machine()).all
-    assert {one.key[1] for one in points} == {2**n for n in range(11)}
+    many = subject(6400, 6400, 1024)
+    assert {key[1] for key in allowed(many, many.parameters)} == {2**n for n in range(11)}
 
 
 def test_the_cost_model_has_the_effect_of_each_parameter() -> None:
@@ -80,6 +80,9 @@ def test_the_cost_model_has_the_effect_of_each_parameter() -> None:
     assert predicted(slow, **plain) > 2 * predicted(slow)  # an eighth of the messages
     assert predicted(oblt=2, y_tile=1) > 1.5 * predicted()  # twice the points for each rank
     assert predicted(threads=2) < predicted()
+    window, known = two.window, two.known
+    tried = PhaseFieldSubject(window, known, 2, 4, candidates=2)  # one after the other
+    assert tried.predict(default, here) > 1.2 * predicted()
     assert predicted(cache_rows=4, cache_columns=2048) < predicted(cache_rows=4)  # longer rows
     small = subject(64, 64, 4)
     square = small.default() | {"blocking.x_tile": 2, "blocking.y_tile": 2}
