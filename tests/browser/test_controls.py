@@ -27,10 +27,10 @@ def value(live: Live, page: Page, expected: Any, *keys: str | int, place: int = 
 
     def found() -> Any:
         inside: Any = layer(live, place)
-        for key in keys:
+        for key in keys:  # a colour is a name or a colour map, which has a field
             if inside is None:
                 return None
-            inside = inside[key] if isinstance(key, int) else getattr(inside, key)
+            inside = inside[key] if isinstance(key, int) else getattr(inside, key, None)
         return inside
 
     live.until(lambda: found() == expected, page)
