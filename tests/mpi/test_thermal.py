@@ -134,7 +134,7 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     assert "velocity" not in found[0]
     assert (scheme == "van_leer") != bool([*tmp_path.rglob("*.png")])
     earlier = tmp_path / "run3/checkpoints/step-00000003"
-    case = write(tmp_path / "r.yaml", **flow, output={"folder": "again", "figures": False})
+    case = write(tmp_path / "r.yaml", **flow, output={"folder": "again", "figures": ["png"]})
     done = uzushio("run", case, "--ranks", 2, "--restart", earlier, timeout=240)
     assert done.returncode == 0, done.stderr
     found.append(arrays(tmp_path / "again", 6))

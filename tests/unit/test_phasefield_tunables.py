@@ -13,7 +13,7 @@ from uzushio.errors import TuningError
 from uzushio.phasefield.parameters import Parameters
 from uzushio.tuning.declared import declare as declare_case
 from uzushio.tuning.result_cache import TuningResult, store_result
-from uzushio.tuning.space import allowed, check
+from uzushio.tuning.space import Space, allowed, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import tuned_overrides
 
@@ -52,9 +52,9 @@ def test_redundant_points_are_those_of_the_paper() -> None:
 
 def test_all_points_satisfy_the_requirements_of_the_sweeps() -> None:
     eight = subject(96, 80, 8)
-    names = [parameter.name for parameter in eight.parameters]
-    for key in allowed(eight, eight.parameters):
-        point = dict(zip(names, key, strict=True))
+    space = Space(eight, machine())
+    for one in space.all:
+        point = space.point(one.key)
         assert point["blocking.oblt"] * point["blocking.x_tile"] * point["blocking.y_tile"] == 8
         if point["blocking.scheme"] == "plain":
             assert point["blocking.fblt"] == point["blocking.bblt"] == 1

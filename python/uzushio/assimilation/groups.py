@@ -82,8 +82,8 @@ class Evaluator:
             mine[i] = self._both(points[i]) if together else self._value(points[i])
         # The memory of an earlier point may have been reused for another one.
         self._held = [None if any(held is one for one in points) else held for held in self._held]
-        for i, point in reversed(list(enumerate(points))):
-            self._held[i % groups.count] = point
+        newest = points[: groups.count]
+        self._held[: len(newest)] = newest
         self.forward_runs += len(points)
         if groups.count == 1:
             return [float(one) for one in mine]

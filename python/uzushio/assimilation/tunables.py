@@ -26,8 +26,8 @@ def groups(name: str, ranks: int) -> Parameter:
 def runs_an_iteration(groups: int, candidates: int | None) -> float:
     """Return the mean number of successive forward runs of an iteration on a number of groups.
 
-    `candidates` are tried at once in a line search, by default one for each group. Few searches
-    need a second round, and fewer with more candidates.
+    `candidates` are tried at once in a line search, by default one for each group. A second round
+    is assumed to be rarer with more candidates.
     """
     candidates = candidates or groups
     rounds = 1.0 + (VALUES_A_SEARCH - 1.0) / candidates

@@ -37,6 +37,7 @@ class PhaseFieldSubject(Subject):
         parameters: parameters of the phase field.
         ranks: number of ranks of the job.
         cores: number of cores that they share; default: all of this node.
+        candidates: number of steps that a line search tries at once; default: one for each group.
     """
 
     room = "phasefield"

@@ -112,9 +112,8 @@ class _Iteration:
         across: MPI.Comm,
     ) -> None:
         self._model, self._observations, self._across = model, observations, across
-        further = max(1, round(steps * (runs - 1.0)))
-        self._steps, self._further_runs = steps, [steps] * (further // steps)
-        self._further_runs += [further % steps] if further % steps else []
+        whole, rest = divmod(max(1, round(steps * (runs - 1.0))), steps)
+        self._steps, self._further_runs = steps, [steps] * whole + [rest] * (rest > 0)
         self._trajectory = model.checkpoints(steps)
         self._start = _start(model.own_shape)
         self._field, self._adjoint = np.empty_like(self._start), np.zeros(model.own_shape)
