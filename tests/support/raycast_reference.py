@@ -144,35 +144,49 @@ def segment_ends(scene: Scene, rays: Rays, width: int) -> np.ndarray:
     is longer than a cell that one of these rays meets in it.
     """
     step, in_cells = segment_limits(scene.domain, scene.layers, scene.step)
-    height = len(rays.length) // width
     row, column = np.divmod(np.arange(len(rays.length)), width)
     packet = row // 4 * ((width + 3) // 4) + column // 4
-    found = []
-    for number in range(packet.max() + 1):
-        mine = np.flatnonzero((packet == number) & (rays.length > 0))
-        begin = rays.origin[mine] + rays.enter[mine, None] * rays.direction[mine]
+    begin = rays.origin + rays.enter[:, None] * rays.direction
+    longest = np.zeros(packet.max() + 1)
+    np.maximum.at(longest, packet, rays.length)
+    # The rays of each packet; each that misses the domain is replaced by one that does not.
+    members = np.full((len(longest), 16), -1)
+    for ray in np.flatnonzero(rays.length > 0):
+        members[packet[ray], row[ray] % 4 * 4 + column[ray] % 4] = ray
+    members = np.where(members < 0, members.max(axis=1, keepdims=True), members)
 
-        def fits(
-            a: float, b: float, begin: np.ndarray = begin, along: np.ndarray = rays.direction[mine]
-        ) -> bool:
-            for x, start, d in zip(scene.domain[::-1], begin.T, along.T, strict=True):
-                at = np.stack([start + a * d, start + b * d])
-                cells = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
-                least = np.diff(x)[cells.min() : cells.max() + 1].min()
-                if (b - a) * np.abs(d).max() > 1.01 * in_cells * least:
-                    return False
-            return True
+    def fit(number: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return which segments [a, b] of packets are as short as the cells that they meet."""
+        result = np.ones(len(number), dtype=bool)
+        for x, start, d in zip(scene.domain[::-1], begin.T, rays.direction.T, strict=True):
+            some = members[number]
+            at = np.stack([start[some] + end[:, None] * d[some] for end in (a, b)])
+            cells = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
+            widths = np.diff(x)
+            smallest = np.full((len(widths), len(widths)), np.inf)  # from one cell to another
+            for cell in range(len(widths)):
+                smallest[cell, cell:] = np.minimum.accumulate(widths[cell:])
+            least = smallest[cells.min(axis=(0, 2)), cells.max(axis=(0, 2))]
+            result &= (b - a) * np.abs(d[some]).max(axis=1) <= 1.01 * in_cells * least
+        return result
 
-        def cut(a: float, b: float, fits: Any = fits) -> list[float]:
-            middle = (a + b) / 2
-            return [a] if fits(a, b) else cut(a, middle) + cut(middle, b)
-
-        count = int(np.ceil(rays.length[mine].max() / step)) if len(mine) else 0
-        found.append([a for k in range(count) for a in cut(k * step, (k + 1) * step)])
-        found[-1].append(count * step)
-    assert height * width == len(packet)
-    most = max(len(ends) for ends in found)
-    table = np.array([ends + [ends[-1]] * (most - len(ends)) for ends in found])
+    counts = np.ceil(longest / step).astype(int)
+    number = np.repeat(np.arange(len(counts)), counts)
+    k = np.arange(len(number)) - np.repeat(np.cumsum(counts) - counts, counts)
+    a, b = k * step, (k + 1) * step
+    found = [(np.arange(len(counts)), counts * step)]
+    while len(number):
+        whole = fit(number, a, b)
+        found.append((number[whole], a[whole]))
+        number, a, b = number[~whole], a[~whole], b[~whole]
+        middle = (a + b) / 2
+        number = np.tile(number, 2)
+        a, b = np.concatenate([a, middle]), np.concatenate([middle, b])
+    number, ends = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    table = np.repeat((counts * step)[:, None], np.bincount(number).max(), axis=1)
+    order = np.lexsort((ends, number))
+    first = np.searchsorted(number[order], number[order])
+    table[number[order], np.arange(len(order)) - first] = ends[order]
     return table[packet]
 
 
@@ -263,14 +277,14 @@ def mean_medium(
     transfer: Transfer, unit: float, a: np.ndarray, b: np.ndarray, samples: int = 64
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean extinction, and colour weighted by it, for uniform values between a and b."""
-    tau, color = np.zeros(len(a)), np.zeros((len(a), 3))
     points = transfer.points
-    for s in (np.arange(samples) + 0.5) / samples:
-        value = a + s * (b - a)
-        here = extinction(np.interp(value, points[:, 0], points[:, 4]), unit)
-        tau += here / samples
-        for c in range(3):
-            color[:, c] += here / samples * np.interp(value, points[:, 0], points[:, c + 1])
+    value = a + ((np.arange(samples) + 0.5) / samples)[:, None] * (b - a)
+    here = extinction(np.interp(value, points[:, 0], points[:, 4]), unit) / samples
+    tau = here.sum(axis=0)
+    color = np.stack(
+        [(here * np.interp(value, points[:, 0], points[:, c])).sum(axis=0) for c in (1, 2, 3)],
+        axis=1,
+    )
     color /= np.maximum(tau, 1e-300)[:, None]
     bad = ~(np.isfinite(a) & np.isfinite(b))
     tau[bad] = extinction(transfer.nan[3], unit)
