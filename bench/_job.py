@@ -1,52 +1,143 @@
-"""Measurements in a separate process or MPI job, which prints its result as a line of JSON."""
+"""Measurements in a separate process or MPI job, which prints its result as a line of JSON.
+
+    [mpiexec …] python _job.py MODULE FUNCTION ARGUMENTS
+
+calls a function of a module of this folder with arguments in JSON, and prints on rank 0 what it
+returns there.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from uzushio.parallel.launch import find_mpiexec, prepare_environment
 
-TIME_LIMIT = 900.0  # seconds
+TIME_LIMIT = 1800.0  # seconds for one command
+#: Options of mpiexec for ranks that may share cores, and are not bound to any.
+UNBOUND = ("--oversubscribe", "--bind-to", "none")
+
+
+def output_of(
+    command: Sequence[object],
+    environment: dict[str, str] | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> str:
+    """Run a command and return its standard output.
+
+    Args:
+        command: program and arguments.
+        environment: variables besides those of this process.
+        time_limit: in seconds.
+
+    Raises:
+        SystemExit: The command failed; with its output.
+        subprocess.TimeoutExpired: The command took too long.
+    """
+    words = [str(word) for word in command]
+    variables = os.environ | (environment or {})
+    done = subprocess.run(words, capture_output=True, text=True, timeout=time_limit, env=variables)
+    status = done.returncode
+    if status != 0:
+        how = f"exited with status {status}"
+        if status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        raise SystemExit(f"{' '.join(words)} {how}:\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def measured(
-    script: str,
-    *words: object,
-    launcher: tuple[str, ...] = (),
+    command: Sequence[object],
     environment: dict[str, str] | None = None,
-) -> dict[str, Any]:
-    """Run a script of this folder, and return the value of its last line.
+    time_limit: float = TIME_LIMIT,
+) -> Any:
+    """Run a command like `output_of`, and return the value of its last line, which is JSON."""
+    return json.loads(output_of(command, environment, time_limit).splitlines()[-1])
+
+
+def measured_in_process(
+    function: Callable[..., Any], *arguments: Any, environment: dict[str, str] | None = None
+) -> Any:
+    """Call a function of this folder in a new process, and return its result.
 
     Args:
-        script: path of the script.
-        words: arguments of the script.
-        launcher: command that starts it; empty: no launcher.
+        function: function of a module of this folder, at its top level.
+        arguments: values that JSON can represent, as the result.
         environment: variables besides those of this process.
-
-    Raises:
-        SystemExit: The script failed; with its output.
-        subprocess.TimeoutExpired: The script took too long.
     """
-    command = [*launcher, sys.executable, script, *map(str, words)]
-    variables = os.environ | (environment or {})
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=TIME_LIMIT, env=variables
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+    return measured(_call(function, arguments), environment)
 
 
 def measured_in_job(
-    ranks: int, script: str, *words: object, threads: int | None = None
-) -> dict[str, Any]:
-    """Run a script in an MPI job like `measured`, with a number of threads per rank."""
+    ranks: int,
+    function: Callable[..., Any],
+    *arguments: Any,
+    threads: int | None = None,
+    options: Sequence[str] = UNBOUND,
+) -> Any:
+    """Call a function on all ranks of an MPI job, and return the result of rank 0.
+
+    Args:
+        ranks: number of ranks.
+        function: as of `measured_in_process`.
+        arguments: as of `measured_in_process`.
+        threads: number of threads per rank; None: as in this process, or one.
+        options: options of mpiexec.
+    """
     prepare_environment()
     environment = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
-    launcher = (str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none")
-    return measured(script, *words, launcher=launcher, environment=environment)
+    return measured([*launcher(ranks, options), *_call(function, arguments)], environment)
+
+
+def measured_program(
+    program: Path, *words: object, ranks: int, options: Sequence[str] = UNBOUND
+) -> Any:
+    """Run a program in an MPI job, and return the value of its last line, which is JSON."""
+    prepare_environment()
+    return measured([*launcher(ranks, options), program, *words])
+
+
+def launcher(ranks: int, options: Sequence[str] = UNBOUND) -> list[str]:
+    """Return the command that starts a program on a number of ranks."""
+    return [str(find_mpiexec()), "-n", str(ranks), *options]
+
+
+def build_folder() -> Path:
+    """Return the build folder of `tools/setup`; raises `SystemExit` if there is no build."""
+    folder = Path(__file__).resolve().parents[1] / "build" / "release"
+    if not (folder / "CMakeCache.txt").exists():
+        raise SystemExit("this benchmark needs the build of tools/setup: run `make build` first")
+    return folder
+
+
+def build_worker(target: str) -> Path:
+    """Build a program of this folder, and return its path; raises `SystemExit` if that fails."""
+    folder = build_folder()
+    output_of(["cmake", "--build", folder, "--target", target])
+    return folder / "bench" / target
+
+
+def _call(function: Callable[..., Any], arguments: Sequence[Any]) -> list[str]:
+    """Return the command of a process that calls a function of this folder."""
+    module = Path(inspect.getfile(function)).stem
+    return [sys.executable, __file__, module, function.__name__, json.dumps(arguments)]
+
+
+def _main(module: str, function: str, arguments: str) -> None:
+    """Call a function, and print its result on rank 0."""
+    result = getattr(import_module(module), function)(*json.loads(arguments))
+    mpi = sys.modules.get("mpi4py.MPI")  # missing if the function does not use MPI
+    if mpi is None or mpi.COMM_WORLD.rank == 0:
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -13,7 +14,7 @@ TILES = 16  # number of tiles of the receive window
 GET = 16 << 20  # bytes of a Get, as in mode pull
 
 
-def slowest(comm: MPI.Comm, work: Callable[[], None]) -> float:
+def timed(comm: MPI.Comm, work: Callable[[], Any]) -> float:
     """Return the seconds from a common start to the end of the last rank."""
     comm.Barrier()
     start = time.perf_counter()
@@ -46,7 +47,7 @@ def put_and_copy(world: MPI.Intracomm, partner: int, values: np.ndarray, reads: 
                 window.Put([part, size, MPI.BYTE], partner, (place, size, MPI.BYTE))
                 window.Flush(partner)
 
-    seconds = min(slowest(world, work) for _ in range(10))
+    seconds = min(timed(world, work) for _ in range(10))
     window.Unlock_all()
     window.Free()
     return seconds
@@ -73,7 +74,7 @@ def get(world: MPI.Intracomm, partner: int, values: np.ndarray, reads: bool, pau
                 time.sleep(pause)
         world.recv(source=partner, tag=8)
 
-    seconds = min(slowest(world, work) for _ in range(10 if pause == 0 else 3))
+    seconds = min(timed(world, work) for _ in range(10 if pause == 0 else 3))
     window.Unlock_all()
     world.Barrier()
     if not reads:

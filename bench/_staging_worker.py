@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _staging_windows import get, put_and_copy
+from _staging_windows import get, put_and_copy, timed
 from mpi4py import MPI
 
 from uzushio import staging
@@ -31,17 +31,6 @@ CHUNK = 4 << 20  # bytes of a call to a plain socket
 WAIT = 60.0  # timeout of all waits, seconds
 WARM = 6  # steps until all buffers of the engine have been used
 Config = dict[str, Any]
-
-
-# ---- times ------------------------------------------------------------------------------------
-
-
-def timed(comm: MPI.Comm, work: Callable[[], Any]) -> float:
-    """Return the seconds from a common start to the end of the last rank."""
-    comm.Barrier()
-    start = time.perf_counter()
-    work()
-    return float(comm.allreduce(time.perf_counter() - start, op=MPI.MAX))
 
 
 def tell(comm: MPI.Comm, measured: dict[str, Any]) -> None:

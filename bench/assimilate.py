@@ -17,18 +17,16 @@ rate of STREAM's triad.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _job import measured_in_job
-from rich.console import Console
+from _job import measured_in_job, output_of
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
 CASE = Path(__file__).resolve().parents[1] / "examples" / "cases" / "phasefield.yaml"
@@ -36,8 +34,6 @@ GOAL = 2.0  # times as fast as plain
 MEMORY = 8  # pairs that L-BFGS keeps
 BLOCKED = {"scheme": "pa1", "fblt": 16, "bblt": 8}
 PLAIN = {"scheme": "plain", "fblt": 1, "bblt": 1}
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -70,9 +66,7 @@ def assimilate(
     words += ["--out", str(folder), "--overwrite", "--quiet"]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=1800)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(words)} failed:\n{done.stderr}")
+    output_of(words)
     with (folder / "history.csv").open() as file:
         rows = list(csv.DictReader(file))
     split = json.loads((folder / "summary.json").read_text())["seconds_in"]
@@ -86,19 +80,13 @@ def assimilate(
     )
 
 
-def triad() -> dict[str, float] | None:
-    """Measure the triad's bytes per second on all ranks of this job; return it on rank 0."""
+def triad() -> float:
+    """Measure the triad's bytes per second on all ranks of this job."""
     from mpi4py import MPI
 
     from uzushio import _core
 
-    rate = _core.parallel.triad_rate(MPI.COMM_WORLD.handle, 2**22, 3)
-    return {"rate": rate} if MPI.COMM_WORLD.rank == 0 else None
-
-
-def record(metric: str, value: float, unit: str, of: str | None = None, **goal: Any) -> Record:
-    """Return the record of a figure."""
-    return dict(metric=metric, value=value, unit=unit, of=of) | (goal or dict(goal=None, met=None))
+    return float(_core.parallel.triad_rate(MPI.COMM_WORLD.handle, 2**22, 3))
 
 
 def records(best: dict[str, Search], side: int, ranks: int, rate: float) -> list[Record]:
@@ -107,16 +95,7 @@ def records(best: dict[str, Search], side: int, ranks: int, rate: float) -> list
     where = f"{side}², {iterations} iterations, {ranks} ranks"
     rows = [record(f"{name}, {where}", one.seconds, "s") for name, one in best.items()]
     ratio = best["plain"].seconds / best["blocked"].seconds
-    rows.append(
-        record(
-            f"assimilation, {where}",
-            ratio,
-            "times as fast",
-            "plain sweeps",
-            goal=GOAL,
-            met=ratio >= GOAL,
-        )
-    )
+    rows.append(record(f"assimilation, {where}", ratio, "times as fast", GOAL, "plain sweeps"))
     for name, one in best.items():
         for part, seconds in one.split.items():
             each = 1e3 * seconds / iterations
@@ -128,24 +107,18 @@ def records(best: dict[str, Search], side: int, ranks: int, rate: float) -> list
 
 def main() -> None:
     """Measure, print a table, and write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--side", type=int, default=1600)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.worker:
-        if (found := triad()) is not None:
-            print(json.dumps(found))
-        return
     ways = {"plain": PLAIN, "blocked": BLOCKED}
     best: dict[str, Search] = {}
     rate = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.repeats):
-            rate = max(rate, measured_in_job(options.ranks, __file__, "--worker")["rate"])
+            rate = max(rate, measured_in_job(options.ranks, triad))
             for name, blocking in ways.items():
                 done = assimilate(
                     options.side, options.iterations, options.ranks, blocking, Path(folder) / name
@@ -158,9 +131,7 @@ def main() -> None:
     for row in rows:
         goal = "" if row["goal"] is None else f"{row['goal']:g}"
         table.add_row(str(row["metric"]), f"{row['value']:.3g}", str(row["unit"]), goal)
-    Console().print(table)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    report(options.json, rows, table)
 
 
 if __name__ == "__main__":

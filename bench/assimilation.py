@@ -17,15 +17,13 @@ traffic at the rate of STREAM's triad in the same job.
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from _job import measured, measured_in_job
-from rich.console import Console
+from _job import measured_in_job, measured_in_process
+from _memory import resident
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
 BLOCK, BACK = 16, 8
@@ -35,16 +33,6 @@ JAX_GOAL = 5.0  # times as fast as JAX
 MEMORY_GOAL = 1.05  # of the accounted memory
 WEIGHT = 4.0
 M = 0.9
-
-Record = dict[str, Any]
-
-
-def memory(key: str) -> int:
-    """Return the memory of this process in bytes: current (VmRSS) or maximum (VmHWM)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def first_field(side: int) -> Any:
@@ -61,8 +49,8 @@ def seen(shape: tuple[int, ...], steps: int) -> Any:
     return values
 
 
-def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any] | None:
-    """Measure Uzushio's methods on the ranks of this job; rank 0 returns the results."""
+def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]:
+    """Measure Uzushio's methods on the ranks of this job."""
     from mpi4py import MPI
 
     from uzushio import _core
@@ -72,7 +60,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
     world = MPI.COMM_WORLD
     known = Parameters(dt=0.1, spacing=1.0, tau=1.0, epsilon=1.0)
     _core.parallel.triad_rate(world.handle, 2**22, 1)
-    before = memory("VmRSS")
+    before = resident()
     blocked = Blocking(scheme="pa1", fblt=BLOCK, bblt=BACK, threads=threads)
     blockings = {"replayed": blocked, "kept": blocked, "plain": Blocking(threads=threads)}
     seconds: dict[str, list[float]] = {}
@@ -99,7 +87,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
             )
             world.Barrier()
             times.append(perf_counter())
-            peak = peak or memory("VmHWM") - before  # of the first method, without the triad's
+            peak = peak or resident(peak=True) - before  # of the first method, without the triad's
             taken = [float(t) for t in np.diff(times)]
             seconds[name] = [min(a, b) for a, b in zip(seconds[name], taken, strict=True)]
             triad = max(triad, _core.parallel.triad_rate(world.handle, 2**22, 1))
@@ -110,8 +98,6 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
         del trajectory
     assert results["plain"] == results["kept"] == results["replayed"]
     sums = [world.allreduce(value) for value in (peak, accounted)]
-    if world.rank != 0:
-        return None
     return {
         "seconds": seconds,
         "triad": triad,
@@ -170,63 +156,48 @@ def measure_jax(side: int, steps: int, repeats: int) -> dict[str, Any]:
 def records(where: str, side: int, steps: int, result: dict[str, Any]) -> list[Record]:
     """Return the records of one job, with their goals."""
 
-    def record(
+    def row(
         metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
     ) -> Record:
-        met = None if goal is None else bool(value <= goal)
-        return dict(metric=f"{metric}, {where}", value=value, unit=unit, goal=goal, met=met, of=of)
+        return record(f"{metric}, {where}", value, unit, goal, of, at_most=True)
 
-    rows = [record("triad", result["triad"] / 1e9, "GB/s")]
+    rows = [row("triad", result["triad"] / 1e9, "GB/s")]
     both = {name: sum(seconds) for name, seconds in result["seconds"].items()}
     for name, (forward, backward) in result["seconds"].items():
         floor = BYTES[name] * side * side * steps / result["triad"]
         goal = None if name == "plain" else FLOOR_GOAL
         rows += [
-            record(f"forward, {name}", forward, "s"),
-            record(f"backward, {name}", backward, "s"),
-            record(f"J and gradient, {name}", both[name], "s"),
-            record(f"J and gradient, {name}", both[name] / floor, "", goal, "its floor"),
+            row(f"forward, {name}", forward, "s"),
+            row(f"backward, {name}", backward, "s"),
+            row(f"J and gradient, {name}", both[name], "s"),
+            row(f"J and gradient, {name}", both[name] / floor, "", goal, "its floor"),
         ]
     rows += [
-        record("plain over replayed", both["plain"] / both["replayed"], "times"),
-        record("peak memory", result["peak"] / 2**30, "GiB"),
-        record("peak memory", result["peak"] / result["accounted"], "", MEMORY_GOAL, "accounted"),
+        row("plain over replayed", both["plain"] / both["replayed"], "times"),
+        row("peak memory", result["peak"] / 2**30, "GiB"),
+        row("peak memory", result["peak"] / result["accounted"], "", MEMORY_GOAL, "accounted"),
     ]
     return rows
 
 
 def main() -> None:
     """Measure, print a table, and write the records."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--side", type=int, default=1600)
     parser.add_argument("--steps", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", nargs="+", metavar="NAME", help="such as '2 ranks'")
     parser.add_argument("--no-jax", action="store_true")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--jax", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.jax:
-        print(json.dumps(measure_jax(options.side, options.steps, options.repeats)))
-        return
-    if options.worker:
-        result = measure(options.side, options.steps, options.repeats, options.worker)
-        if result is not None:
-            print(json.dumps(result))
-        return
-
-    size = ["--side", options.side, "--steps", options.steps, "--repeats", options.repeats]
+    size = options.side, options.steps, options.repeats
     jobs = {"1 rank": (1, 1), "1 rank of 2 threads": (1, 2), "2 ranks": (2, 1)}
     results = {}
     for name in options.jobs or jobs:
         ranks, threads = jobs[name]
-        words = ["--worker", threads, *size]
-        results[name] = measured_in_job(ranks, __file__, *words, threads=threads)
+        results[name] = measured_in_job(ranks, measure, *size, threads, threads=threads)
     threaded, split = (results.get(name) for name in ("1 rank of 2 threads", "2 ranks"))
-    if (
-        threaded and split
-    ):  # STREAM's triad has one thread per rank: the rate of two cores is that of two ranks
+    if threaded and split:
+        # STREAM's triad has one thread per rank: the rate of two cores is that of two ranks.
         threaded["triad"] = split["triad"]
     rows = [
         row
@@ -234,40 +205,22 @@ def main() -> None:
         for row in records(name, options.side, options.steps, result)
     ]
     if not options.no_jax and "1 rank" in results:
-        jax = measured(__file__, "--jax", *size)
+        jax = measured_in_process(measure_jax, *size)
         alone = results["1 rank"]
         if not np.allclose(jax["misfit"], alone["misfit"], rtol=1e-10):
             raise SystemExit(f"JAX has {jax['misfit']}, we have {alone['misfit']}")
         ratio = jax["seconds"] / sum(alone["seconds"]["replayed"])
-        rows.append(
-            dict(
-                metric="JAX, all cores",
-                value=jax["seconds"],
-                unit="s",
-                goal=None,
-                met=None,
-                of=None,
-            )
-        )
-        rows.append(
-            dict(
-                metric="J and gradient, 1 rank",
-                value=ratio,
-                unit="times as fast",
-                goal=JAX_GOAL,
-                met=bool(ratio >= JAX_GOAL),
-                of="JAX, all cores",
-            )
-        )
+        rows += [
+            record("JAX, all cores", jax["seconds"], "s"),
+            record("J and gradient, 1 rank", ratio, "times as fast", JAX_GOAL, "JAX, all cores"),
+        ]
 
     table = Table("what", "value", "unit", "of", "goal", "met")
     for row in rows:
         goal = "" if row["goal"] is None else f"{row['goal']:g}"
         met = "" if row["met"] is None else "yes" if row["met"] else "no"
         table.add_row(row["metric"], f"{row['value']:.3g}", row["unit"], row["of"] or "", goal, met)
-    Console().print(table)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    report(options.json, rows, table)
 
 
 if __name__ == "__main__":

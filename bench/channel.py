@@ -9,14 +9,12 @@ transforms and triad alternate; each time is the minimum of its repetitions.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from _job import measured_in_job
-from rich.console import Console
+from _memory import resident
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -29,12 +27,6 @@ MIB = 2.0**20
 JOBS = [(1, 1, "pipelined"), (1, 2, "pipelined"), (1, 2, "transpose"), (2, 1, "pipelined")]
 
 
-def resident() -> float:
-    """Return the resident bytes of this process (Linux)."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096.0
-
-
 def leaves(sections: SectionMonitor) -> dict[str, float]:
     """Return the seconds of the sections that have none inside, by name."""
     totals = sections.totals()
@@ -45,8 +37,8 @@ def leaves(sections: SectionMonitor) -> dict[str, float]:
     return found
 
 
-def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, Any] | None:
-    """Time steps and their lower bound on the ranks of this job; the result is on rank 0."""
+def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, Any]:
+    """Time steps and their lower bound on the ranks of this job."""
     from time import perf_counter
 
     from mpi4py import MPI
@@ -90,8 +82,6 @@ def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, An
             triads.append(_core.parallel.triad_rate(comm.handle, 2**22, 2))
     moved = comm.allreduce(core.min_bytes(solver.core))
     worst = {name: comm.allreduce(value, op=MPI.MAX) for name, value in best.items()}
-    if comm.rank != 0:
-        return None
     return {
         "step": min(steps),
         "sections": worst,
@@ -107,7 +97,7 @@ def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, An
 def run(job: tuple[int, int, str], n: int, repeats: int) -> dict[str, Any]:
     """Measure one decomposition in an MPI job of its own."""
     py, pz, scheme = job
-    result = measured_in_job(py * pz, __file__, "--worker", py, pz, scheme, n, repeats)
+    result: dict[str, Any] = measured_in_job(py * pz, measure, py, pz, scheme, n, repeats)
     result["bytes"] = result["moved"] / result["triad"]
     result["floor"] = result["fft"] + result["bytes"]
     return result
@@ -140,41 +130,30 @@ def table(results: dict[str, dict[str, Any]], n: int) -> Table:
     return shown
 
 
-def records(results: dict[str, dict[str, Any]], n: int) -> list[dict[str, Any]]:
-    """Return the records with their goals."""
-
-    def record(
-        metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
-    ) -> dict[str, Any]:
-        met = None if goal is None else bool(value <= goal)
-        return dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of)
-
+def records(results: dict[str, dict[str, Any]], n: int) -> list[Record]:
+    """Return the records with their goals, which are maxima."""
+    row = partial(record, at_most=True)
     rows = []
     for name in list(results)[:2]:
         result = results[name]
         ratio = result["step"] / result["floor"]
-        rows.append(record(f"step at {n}³, {name}", ratio, "×", GOAL, "FFTW alone + bytes/triad"))
-        rows.append(record(f"memory, {name}", result["fields"], "fields", FIELDS_GOAL))
-        rows.append(record(f"growth after first step, {name}", result["grown"] / MIB, "MiB", 1.0))
+        rows += [
+            row(f"step at {n}³, {name}", ratio, "×", GOAL, "FFTW alone + bytes/triad"),
+            row(f"memory, {name}", result["fields"], "fields", FIELDS_GOAL),
+            row(f"growth after first step, {name}", result["grown"] / MIB, "MiB", 1.0),
+        ]
     one, two, transposed, plane = results.values()
-    rows.append(record("two ranks over one", two["step"] / one["step"], "×", None, "one rank"))
-    rows.append(
-        record("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z")
-    )
-    rows.append(record("2 ranks in y", plane["step"] / two["step"], "×", None, "2 ranks in z"))
-    return rows
+    return [
+        *rows,
+        row("two ranks over one", two["step"] / one["step"], "×", of="one rank"),
+        row("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z"),
+        row("2 ranks in y", plane["step"] / two["step"], "×", of="2 ranks in z"),
+    ]
 
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    if sys.argv[1:2] == ["--worker"]:
-        words = sys.argv[2:7]
-        found = measure(int(words[0]), int(words[1]), words[2], int(words[3]), int(words[4]))
-        if found is not None:
-            print(json.dumps(found))
-        return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--size", type=int, default=128, help="points in each direction")
     parser.add_argument("--repeats", type=int, default=15, help="steps to time")
     options = parser.parse_args()
@@ -183,9 +162,7 @@ def main() -> None:
         py, pz, scheme = job
         ranks = "1 rank" if py * pz == 1 else f"{py}×{pz} ranks, {scheme}"
         results[ranks] = run(job, options.size, options.repeats)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(results, options.size))
-    if options.json:
-        options.json.write_text(json.dumps(records(results, options.size), indent=1) + "\n")
+    report(options.json, records(results, options.size), table(results, options.size))
 
 
 if __name__ == "__main__":

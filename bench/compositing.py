@@ -18,18 +18,14 @@ those in FILE and the others stay. See bench/_icet.py for IceT.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import _icet
 from _job import measured_in_job
-from rich.console import Console
+from _report import Record, option_parser, record, report, show
 from rich.table import Table
 
-WORKER = Path(__file__).with_name("_compositing_worker.py")
 SIDES = (512, 1024)
 RANKS = (2, 4, 8, 16)
 #: Numbers of ranks of each part.
@@ -52,12 +48,13 @@ FLOOR_GOAL = 2.0  # times reading all images and writing one, at 16 ranks
 ERROR_GOAL = 2.0  # of 255, at 16 ranks
 
 Result = dict[str, Any]
-Record = dict[str, Any]
 
 
-def run(part: str, side: int, ranks: int, repeats: int) -> Result:
-    """Measure in a separate MPI job."""
-    return measured_in_job(ranks, str(WORKER), part, side, repeats)
+def measure_part(part: str, side: int, repeats: int) -> Result:
+    """Measure on the ranks of this job."""
+    from _compositing_worker import PARTS  # starts MPI
+
+    return PARTS[part](side, repeats)
 
 
 def floor(result: Result, side: int, ranks: int) -> float:
@@ -121,26 +118,13 @@ def frames_table(side: int, ranks: int, result: Result) -> Table:
     return shown
 
 
-def record(
-    metric: str,
-    value: float,
-    unit: str = "ms",
-    goal: float | None = None,
-    of: str | None = None,
-    lower_limit: bool = True,
-) -> Record:
-    """Return the record of a figure with its goal: a minimum, or a maximum if not `lower_limit`."""
-    met = None if goal is None else bool(value >= goal if lower_limit else value <= goal)
-    return dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of)
-
-
 def full_records(side: int, ranks: int, result: Result) -> list[Record]:
     """Return the records of all pixels active."""
     where = f"{side}², {ranks} ranks"
     times = result["times"]
-    rows = [record(f"{name}, {where}", 1e3 * time) for name, time in times.items()]
+    rows = [record(f"{name}, {where}", 1e3 * time, "ms") for name, time in times.items()]
     rows += [
-        record(f"{name}, {where}: predicted", 1e3 * time)
+        record(f"{name}, {where}: predicted", 1e3 * time, "ms")
         for name, time in result["predicted"].items()
     ]
     ours = {name: time for name, time in times.items() if not name.startswith("IceT")}
@@ -174,48 +158,47 @@ def full_records(side: int, ranks: int, result: Result) -> list[Record]:
     value = min(ours.values()) / floor(result, side, ranks)
     of = f"reading {ranks} images and writing one at triad rate"
     goal = FLOOR_GOAL if ranks == 16 else None
-    rows.append(record(f"compositing, {where}", value, "×", goal, of, lower_limit=False))
+    rows.append(record(f"compositing, {where}", value, "×", goal, of, at_most=True))
     own, *other = errors(result)
     goal = ERROR_GOAL if ranks == 16 else None
     of = "double precision"
-    rows.append(record(f"error, {where}", own, "of 255", goal, of, lower_limit=False))
+    rows.append(record(f"error, {where}", own, "of 255", goal, of, at_most=True))
     rows += [record(f"IceT's error, {where}", e, "of 255", of=of) for e in other]
     return rows
 
 
 def measure(parts: list[str], sides: list[int], ranks: list[int], repeats: int) -> list[Record]:
     """Measure the given parts, print their tables, and return the records."""
-    console = Console(width=None if sys.stdout.isatty() else 150)
     rows: list[Record] = []
     for part in parts:
         for side in sides:
             results = {}
             for p in [p for p in ranks if p in SOME_RANKS[part]]:
-                results[p] = result = run(part, side, p, repeats)
+                results[p] = result = measured_in_job(p, measure_part, part, side, repeats)
                 if part == "full":
                     rows += full_records(side, p, result)
                 elif part == "active":
-                    console.print(active_table(side, p, result))
+                    show(active_table(side, p, result))
+                    where = f"{side}², {p} ranks"
                     rows += [
-                        record(f"{name}, {float(share):.1%} active, {side}², {p} ranks", 1e3 * t)
+                        record(f"{name}, {float(share):.1%} active, {where}", 1e3 * t, "ms")
                         for share, found in result.items()
                         for name, t in found["times"].items()
                     ]
                 else:
-                    console.print(frames_table(side, p, result))
+                    show(frames_table(side, p, result))
                     rows += [
-                        record(f"{name} in flight, {side}², {p} ranks", 1e3 * t)
+                        record(f"{name} in flight, {side}², {p} ranks", 1e3 * t, "ms")
                         for name, t in result["times"].items()
                     ]
             if part == "full":
-                console.print(full_table(side, results))
+                show(full_table(side, results))
     return rows
 
 
 def main() -> None:
     """Measure, print the tables and write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="file for the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--merge", action="store_true", help="keep the other records of the file")
     parser.add_argument("--repeats", type=int, default=20, help="repetitions of ten pictures")
     parser.add_argument("--parts", nargs="+", default=list(SOME_RANKS), choices=list(SOME_RANKS))
@@ -225,12 +208,11 @@ def main() -> None:
     if _icet.library() is None:
         print("IceT is not installed: its figures are earlier measurements (see bench/_icet.py)")
     rows = measure(options.parts, options.sides, options.ranks, options.repeats)
-    if options.json:
-        kept: list[Record] = []
-        if options.merge and options.json.exists():
-            new = {row["metric"] for row in rows}
-            kept = [r for r in json.loads(options.json.read_text()) if r["metric"] not in new]
-        options.json.write_text(json.dumps(kept + rows, indent=1) + "\n")
+    kept: list[Record] = []
+    if options.merge and options.json and options.json.exists():
+        new = {row["metric"] for row in rows}
+        kept = [r for r in json.loads(options.json.read_text()) if r["metric"] not in new]
+    report(options.json, kept + rows)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iostream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -244,8 +245,7 @@ std::vector<double> times(const std::vector<std::function<void()>>& ways, int re
     return least;
 }
 
-std::string measure(std::int64_t n, int repeats, bool turned, Reach reach,
-                    const std::string& name) {
+nlohmann::json measure(std::int64_t n, int repeats, bool turned, Reach reach) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -268,15 +268,15 @@ std::string measure(std::int64_t n, int repeats, bool turned, Reach reach,
     const auto seconds = times(
         {[&] { halo.exchange(pointers); }, [&] { least.exchange(); }, [&] { nested.exchange(); }},
         repeats);
-    char text[400];
-    std::snprintf(text, sizeof text,
-                  "{\"case\": \"%s\", \"ours\": %.9g, \"least\": %.9g, \"nested\": %.9g, "
-                  "\"messages\": %lld, \"bytes\": %lld, "
-                  "\"local_bytes\": %zu, \"imbalance\": %.3f}",
-                  name.c_str(), seconds[0], seconds[1], seconds[2],
-                  static_cast<long long>(halo.messages()), static_cast<long long>(halo.bytes()),
-                  least.local_bytes(), decomposition.imbalance());
-    return text;
+    const std::string zones = turned ? "two zones, axes turned" : "one zone";
+    return {{"case", zones + (reach == Reach::faces ? ", faces" : ", corners")},
+            {"ours", seconds[0]},
+            {"least", seconds[1]},
+            {"nested", seconds[2]},
+            {"messages", halo.messages()},
+            {"bytes", halo.bytes()},
+            {"local_bytes", least.local_bytes()},
+            {"imbalance", decomposition.imbalance()}};
 }
 
 } // namespace
@@ -285,18 +285,14 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const std::int64_t n = argc > 1 ? std::atoi(argv[1]) : 64;
     const int repeats = argc > 2 ? std::atoi(argv[2]) : 20;
-    std::string results;
+    auto results = nlohmann::json::array();
     for (const bool turned : {false, true})
-        for (const Reach reach : {Reach::faces, Reach::corners}) {
-            const std::string name = std::string(turned ? "two zones, axes turned" : "one zone") +
-                                     (reach == Reach::faces ? ", faces" : ", corners");
-            results.append(results.empty() ? "[" : ", ")
-                .append(measure(n, repeats, turned, reach, name));
-        }
+        for (const Reach reach : {Reach::faces, Reach::corners})
+            results.push_back(measure(n, repeats, turned, reach));
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0)
-        std::printf("%s]\n", results.c_str());
+        std::cout << results << std::endl;
     MPI_Finalize();
     return 0;
 }

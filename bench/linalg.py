@@ -22,23 +22,17 @@ UZUSHIO_MPI=wheel to keep the wheel's.)
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from _job import build_folder, build_worker, measured_program, output_of
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
-from uzushio.parallel.launch import find_mpiexec, prepare_environment
-
-BUILD = Path(__file__).resolve().parents[1] / "build" / "release"
-WORKER = BUILD / "bench" / "linalg_worker"
-TIME_LIMIT = 900.0  # seconds for one command
 # Million cells a second.
 SPEED_GOALS = {
     "fft": 150.0,
@@ -53,39 +47,21 @@ FFT_GOAL = 1.5  # times FFTW's transforms
 Result = dict[str, Any]
 
 
-def checked(command: list[str]) -> str:
-    """Run a command and return its output; raise `SystemExit` with its errors if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def build() -> None:
-    """Build the worker in the build folder of `tools/setup`.
+def build() -> Path:
+    """Build the worker with hypre, and return its path.
 
     Raises:
-        SystemExit: The folder or hypre is missing, or the build fails.
+        SystemExit: The build folder or hypre is missing, or the build fails.
     """
-    cache = BUILD / "CMakeCache.txt"
-    if not cache.exists():
-        raise SystemExit("bench/linalg.py needs the build of tools/setup: run `make build` first")
-    checked(["cmake", str(BUILD)])  # hypre may have been installed since
-    if "HYPRE_LIBRARY-NOTFOUND" in cache.read_text():
+    folder = build_folder()
+    output_of(["cmake", folder])  # hypre may have been installed since
+    if "HYPRE_LIBRARY-NOTFOUND" in (folder / "CMakeCache.txt").read_text():
         raise SystemExit(
             "bench/linalg.py compares with hypre, which was not found: `apt-get install "
             "libhypre-dev` (then set UZUSHIO_MPI=wheel for tools/setup, since Debian's MPI comes "
             "with it), or name a folder with its include/ and lib/ in HYPRE_ROOT"
         )
-    checked(["cmake", "--build", str(BUILD), "--target", "linalg_worker"])
-
-
-def run(cells: int, repeats: int) -> Result:
-    """Measure in an MPI job of one rank, and return the figures of the worker by name."""
-    launcher = [str(find_mpiexec()), "-n", "1", "--bind-to", "none"]
-    output = checked([*launcher, str(WORKER), str(cells), str(repeats)])
-    figures: Result = json.loads(output.splitlines()[-1])
-    return figures
+    return build_worker("linalg_worker")
 
 
 def efficiencies(cells: int, ranks: int) -> Result:
@@ -94,20 +70,12 @@ def efficiencies(cells: int, ranks: int) -> Result:
         file = Path(folder) / "figures.json"
         words = ["--cells", cells, "--ranks", ranks, "--solvers", "fft,cg,pipelined_cg"]
         words += ["--affinity", "compact", "--json", file]
-        checked([sys.executable, "-m", "uzushio", "bench", "poisson", *map(str, words)])
+        output_of([sys.executable, "-m", "uzushio", "bench", "poisson", *words])
         figures = json.loads(file.read_text())
     return {timing["solver"]: timing["efficiency"] for timing in figures["solvers"]}
 
 
-def record(
-    metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
-) -> Result:
-    """Return a record; larger values meet the goal."""
-    met = None if goal is None else value >= goal
-    return {"metric": metric, "value": value, "unit": unit, "goal": goal, "met": met, "of": of}
-
-
-def records_of(found: Result, cells: int) -> list[Result]:
+def records_of(found: Result, cells: int) -> list[Record]:
     """Return the records of the worker's figures."""
     count, triad = cells**3, found["triad"]
     records = [record("STREAM's triad", triad / 1e9, "GB/s")]
@@ -122,14 +90,14 @@ def records_of(found: Result, cells: int) -> list[Result]:
             record(f"{name}, rate of these bytes", moved / seconds / triad, "×", of="the triad"),
         ]
         if found[f"{name}.iterations"]:
-            records.append(record(f"{name}, iterations", found[f"{name}.iterations"], ""))
+            records.append(record(f"{name}, iterations", found[f"{name}.iterations"]))
     hypre = found["hypre.seconds"]
     options = ", ".join(
         f"{name} {found[f'hypre.{name}']:g}" for name in ("rap_type", "relax_type", "skip_relax")
     )
     records += [
         record("hypre CG + PFMG, time", 1e3 * hypre, "ms", of=options),
-        record("hypre CG + PFMG, iterations", found["hypre.iterations"], ""),
+        record("hypre CG + PFMG, iterations", found["hypre.iterations"]),
         record("hypre CG + PFMG, speed-up of cg", hypre / found["cg.seconds"], "×", 3.0, "hypre"),
         record(
             "hypre CG + PFMG, speed-up of multigrid",
@@ -144,8 +112,8 @@ def records_of(found: Result, cells: int) -> list[Result]:
     records.append(record("FFTW, FFTs on a tile in cache", 1e3 * found["fftw.cached"], "ms"))
     for name, of in (("complex", "FFTW's transforms of planes"), ("cached", "FFTs in cache")):
         ratio = found["fft_channel.seconds"] / found[f"fftw.{name}"]
-        solve = record("fft_channel, time of a solve", ratio, "×", FFT_GOAL, of)
-        records.append(solve | {"met": ratio <= FFT_GOAL})
+        metric = "fft_channel, time of a solve"
+        records.append(record(metric, ratio, "×", FFT_GOAL, of, at_most=True))
     for name in ("smoother", "smoother_variable", "smoother_large"):
         seconds, moved = found[f"{name}.seconds"], found[f"{name}.bytes"]
         swept = count * (8 if name == "smoother_large" else 1)
@@ -165,19 +133,18 @@ def check_residuals(found: Result) -> None:
             raise SystemExit(f"{name} is {value:.2g}: the times cannot be compared")
 
 
-def main() -> int:
+def main() -> None:
     """Run the benchmark, print a table, and write records."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--cells", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
 
-    prepare_environment()
-    build()
+    worker = build()
     load = os.getloadavg()[0]
-    found = run(asked.cells, asked.repeats)
+    size = asked.cells, asked.repeats
+    found = measured_program(worker, *size, ranks=1, options=("--bind-to", "none"))
     check_residuals(found)
     records = [record("load of the machine before the run", load, "processes")]
     records += records_of(found, asked.cells)
@@ -188,11 +155,8 @@ def main() -> int:
     for one in records:
         goal = "" if one["goal"] is None else f"{one['goal']:g}"
         table.add_row(one["metric"], f"{one['value']:.4g}", one["unit"], one["of"] or "", goal)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
-    if asked.json:
-        asked.json.write_text(json.dumps(records, indent=1) + "\n")
-    return 0
+    report(asked.json, records, table)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <iostream>
 #include <limits>
-#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,23 +71,8 @@ class Triad {
     double rate_ = 0;
 };
 
-/// Figures by name, as JSON.
-class Figures {
-  public:
-    void set(const std::string& name, double value) { values_[name] = value; }
-    [[nodiscard]] std::string json() const {
-        std::string text;
-        for (const auto& [name, value] : values_) {
-            char number[40];
-            std::snprintf(number, sizeof number, "%.9g", value);
-            text.append(text.empty() ? "{\"" : ", \"").append(name).append("\": ").append(number);
-        }
-        return text + "}";
-    }
-
-  private:
-    std::map<std::string, double> values_;
-};
+/// Figures by name.
+using Figures = nlohmann::json;
 
 /// A cube with Dirichlet conditions at all walls.
 EllipticCase cube(std::int64_t cells) {
@@ -131,12 +116,11 @@ class Ours {
         double bytes = 0;
         for (const auto& section : sections_.sections())
             bytes += section.work.bytes / solves_;
-        figures.set(name + ".seconds", seconds_);
-        figures.set(name + ".setup", setup_);
-        figures.set(name + ".iterations", report_.iterations);
-        figures.set(name + ".residual",
-                    residual(case_, right_, {x_.data(), x_.data() + x_.size()}));
-        figures.set(name + ".bytes", bytes);
+        figures[name + ".seconds"] = seconds_;
+        figures[name + ".setup"] = setup_;
+        figures[name + ".iterations"] = report_.iterations;
+        figures[name + ".residual"] = residual(case_, right_, {x_.data(), x_.data() + x_.size()});
+        figures[name + ".bytes"] = bytes;
     }
 
   private:
@@ -196,13 +180,13 @@ class Hypre {
         HYPRE_StructVectorGetBoxValues(solution_, lower_, upper_, x_.data());
         int iterations = 0;
         HYPRE_StructPCGGetNumIterations(pcg_, &iterations);
-        figures.set("hypre.seconds", seconds_);
-        figures.set("hypre.setup", setup_);
-        figures.set("hypre.iterations", iterations);
-        figures.set("hypre.residual", residual(case_, f_, x_));
-        figures.set("hypre.rap_type", best_.rap);
-        figures.set("hypre.relax_type", best_.relax);
-        figures.set("hypre.skip_relax", best_.skip);
+        figures["hypre.seconds"] = seconds_;
+        figures["hypre.setup"] = setup_;
+        figures["hypre.iterations"] = iterations;
+        figures["hypre.residual"] = residual(case_, f_, x_);
+        figures["hypre.rap_type"] = best_.rap;
+        figures["hypre.relax_type"] = best_.relax;
+        figures["hypre.skip_relax"] = best_.skip;
     }
 
   private:
@@ -367,8 +351,8 @@ class Smoother {
         double bytes = 0;
         for (const auto& section : sections_.sections())
             bytes += section.work.bytes / sweeps_;
-        figures.set(name + ".seconds", seconds_);
-        figures.set(name + ".bytes", bytes);
+        figures[name + ".seconds"] = seconds_;
+        figures[name + ".bytes"] = bytes;
     }
 
   private:
@@ -408,7 +392,7 @@ void measure(int n, int repeats) {
             (*smoother)();
     }
     Figures figures;
-    figures.set("triad", triad.rate());
+    figures["triad"] = triad.rate();
     fft.write(figures, "fft");
     fft_channel.write(figures, "fft_channel");
     cg.write(figures, "cg");
@@ -417,13 +401,13 @@ void measure(int n, int repeats) {
     cg_b.write(figures, "cg_variable");
     multigrid_b.write(figures, "multigrid_variable");
     hypre.write(figures);
-    figures.set("fftw.complex", complex.seconds());
-    figures.set("fftw.cosine", cosine.seconds());
-    figures.set("fftw.cached", cached.seconds());
+    figures["fftw.complex"] = complex.seconds();
+    figures["fftw.cosine"] = cosine.seconds();
+    figures["fftw.cached"] = cached.seconds();
     constant.write(figures, "smoother");
     variable.write(figures, "smoother_variable");
     large.write(figures, "smoother_large");
-    std::printf("%s\n", figures.json().c_str());
+    std::cout << figures << std::endl;
 }
 
 } // namespace

@@ -10,19 +10,17 @@ and the time of the end, is the pipeline's.
 
 from __future__ import annotations
 
-import argparse
 import json
-import subprocess
-import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
+from _job import measured_in_job
+from _memory import reset_peak, resident
+from _report import Record, option_parser, record, report
 from rich.table import Table
-
-from uzushio.parallel.launch import find_mpiexec, prepare_environment
 
 HERE = Path(__file__).resolve().parent
 CASE = HERE.parent / "examples/cases/channel.yaml"
@@ -30,28 +28,21 @@ PIPELINE = HERE.parent / "examples/pipelines/channel.yaml"
 EVERY = 10  # steps between pictures
 GOAL = 0.10  # of the solver's time
 MIB = 2.0**20
-TIME_LIMIT = 1200.0  # seconds for one job
 
 Result = dict[str, Any]
-
-
-def resident(peak: bool = False) -> float:
-    """Return the resident bytes of this process, or their peak since `reset_peak` (Linux)."""
-    key = "VmHWM:" if peak else "VmRSS:"
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(key))
-
-
-def reset_peak() -> None:
-    """Reset the peak of the resident memory."""
-    Path("/proc/self/clear_refs").write_text("5")
 
 
 # ---- one job ----------------------------------------------------------------------------------
 
 
-def measure(settings: Result, folder: Path) -> Result | None:
-    """Step and draw on the ranks of this job; the result is on rank 0."""
+def measure(grid: dict[str, int], steps: int, folder: str) -> Result | None:
+    """Step and draw on the ranks of this job; the result is on rank 0.
+
+    Args:
+        grid: entries of the case's grid that differ.
+        steps: number of steps from that of the first picture.
+        folder: of the publisher.
+    """
     from time import perf_counter
 
     from mpi4py import MPI
@@ -61,15 +52,15 @@ def measure(settings: Result, folder: Path) -> Result | None:
     from uzushio.job.publish import Publisher
 
     comm = MPI.COMM_WORLD
-    grid = [f"grid.{axis}={n}" for axis, n in settings["grid"].items()]
+    changes = [f"grid.{axis}={n}" for axis, n in grid.items()]
     publish = {"engine": "inproc", "every": EVERY, "pipeline": str(PIPELINE)}
-    case = load_case(CASE, [*grid, f"publish={json.dumps(publish)}"])
+    case = load_case(CASE, [*changes, f"publish={json.dumps(publish)}"])
     solver = solver_class(case.solver)(case, comm)
     for _ in range(3):
         solver.step()
     before = resident()
     reset_peak()
-    publisher = Publisher(case, solver, comm, folder, lambda text: None, lambda: False)
+    publisher = Publisher(case, solver, comm, Path(folder), lambda text: None, lambda: False)
 
     def timed(work: Any) -> float:
         comm.Barrier()
@@ -79,12 +70,12 @@ def measure(settings: Result, folder: Path) -> Result | None:
         return perf_counter() - began
 
     first = -(-solver.step_index // EVERY) * EVERY  # the step of the first picture
-    last = first + settings["steps"]
-    steps: list[tuple[int, float]] = []
+    last = first + steps
+    taken: list[tuple[int, float]] = []
     shown: list[tuple[int, float]] = []
     while solver.step_index < last:
         seconds = timed(solver.step)
-        steps.append((solver.step_index, seconds))
+        taken.append((solver.step_index, seconds))
         if solver.step_index % EVERY == 0:
             shown.append((solver.step_index, timed(publisher)))
     end = timed(publisher.close)
@@ -96,7 +87,7 @@ def measure(settings: Result, folder: Path) -> Result | None:
     summary = json.loads((Path(inside["folder"]) / "summary.json").read_text())
     boxes = next(iter(solver.fields().values())).boxes(solver.meshes())
     return {
-        "steps": steps,
+        "steps": taken,
         "shown": shown,
         "end": end,
         "stages": stages,
@@ -113,15 +104,7 @@ def measure(settings: Result, folder: Path) -> Result | None:
 def run(grid: dict[str, int], steps: int, ranks: int) -> Result:
     """Measure one grid in an MPI job of its own."""
     with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder:
-        words = [json.dumps({"grid": grid, "steps": steps}), folder]
-        command = [
-            str(find_mpiexec()), "-n", str(ranks), sys.executable, __file__, "--worker", *words,
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
-        if done.returncode != 0:
-            raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-        result: Result = json.loads((Path(folder) / "result.json").read_text())
-    return evaluated(result)
+        return evaluated(measured_in_job(ranks, measure, grid, steps, folder, options=()))
 
 
 def evaluated(result: Result, start_up: bool = True) -> Result:
@@ -207,52 +190,38 @@ def copies(small: Result, large: Result) -> float:
     return float((growth - (made[0] - made[1])) / (large["field"] - small["field"]))
 
 
-def records(results: dict[str, Result]) -> list[Result]:
-    """Return the records with their goals."""
-
-    def record(
-        metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
-    ) -> Result:
-        met = None if goal is None else bool(value <= goal)
-        return dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of)
-
+def records(results: dict[str, Result]) -> list[Record]:
+    """Return the records with their goals, which are maxima."""
+    row = partial(record, at_most=True)
     rows = []
     for name, r in results.items():
         share, own = r["share_with_end"], "the solver's own time"
-        rows.append(record(f"pipeline, {name}", 100 * share, "%", 100 * GOAL, own))
-        rows.append(record(f"solver's step, {name}", 1e3 * r["own"], "ms"))
-        rows.append(record(f"each ten steps, mean, {name}", 1e3 * r["mean"], "ms"))
-        rows.append(record(f"each ten steps, median, {name}", 1e3 * r["typical"], "ms"))
+        rows += [
+            row(f"pipeline, {name}", 100 * share, "%", 100 * GOAL, own),
+            row(f"solver's step, {name}", 1e3 * r["own"], "ms"),
+            row(f"each ten steps, mean, {name}", 1e3 * r["mean"], "ms"),
+            row(f"each ten steps, median, {name}", 1e3 * r["typical"], "ms"),
+        ]
     if len(results) == 2:
         extra = copies(*results.values())
-        rows.append(record("memory beyond the fields that are made", extra, "fields", 0.5))
+        rows.append(row("memory beyond the fields that are made", extra, "fields", 0.5))
     return rows
 
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    if sys.argv[1:2] == ["--worker"]:
-        folder = Path(sys.argv[3])
-        found = measure(json.loads(sys.argv[2]), folder)
-        if found is not None:
-            (folder / "result.json").write_text(json.dumps(found))
-        return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--steps", type=int, default=2400, help="of the demo's grid")
     parser.add_argument("--large", type=int, default=144, help="points of the larger grid; 0: none")
     parser.add_argument("--large-steps", type=int, default=60, help="of the larger grid")
     parser.add_argument("--ranks", type=int, default=2)
     options = parser.parse_args()
-    prepare_environment()
     results = {"the demo's grid": run({}, options.steps, options.ranks)}
     if options.large:
         n = options.large
         large = run({"nx": n, "ny": n, "nz": n}, options.large_steps + EVERY, options.ranks)
         results[f"{n}³"] = evaluated(large, start_up=False)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(results, options.ranks))
-    if options.json:
-        options.json.write_text(json.dumps(records(results), indent=1) + "\n")
+    report(options.json, records(results), table(results, options.ranks))
 
 
 if __name__ == "__main__":

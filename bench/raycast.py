@@ -13,18 +13,14 @@ bricks). "next" is another picture of the same field.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import signal
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console
+from _job import measured_in_process
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
 SIDE = 1024  # pixels
@@ -303,16 +299,10 @@ def run(points: int, repeats: int, folder: str) -> dict[str, Any]:
         window_class()
     except RenderError as error:
         raise SystemExit(str(error)) from error
-    command = [sys.executable, __file__, "--worker", str(points), str(repeats), folder]
-    environment = os.environ | {"VTK_SMP_BACKEND_IN_USE": "STDThread"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment)
-    if done.returncode != 0:
-        status = done.returncode
-        how = f"exited with status {status}"
-        if status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
-        raise SystemExit(f"{' '.join(command)} {how}:\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    environment = {"VTK_SMP_BACKEND_IN_USE": "STDThread"}
+    result: dict[str, Any] = measured_in_process(
+        measure, points, repeats, folder, environment=environment
+    )
     return result
 
 
@@ -327,14 +317,9 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def records(results: dict[str, Any]) -> list[dict[str, Any]]:
+def records(results: dict[str, Any]) -> list[Record]:
     """Return the records of all figures, with goals."""
-    rows: list[dict[str, Any]] = []
-
-    def record(metric: str, value: float, unit: str, goal: float | None, of: str | None) -> None:
-        met = None if goal is None else value >= goal
-        rows.append(dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of))
-
+    rows = []
     than: dict[str, str] = {
         "dense volume": "VTK's fixed-point ray caster, equal sampling",
         "sparse volume": "VTK's fixed-point ray caster, equal sampling",
@@ -346,15 +331,12 @@ def records(results: dict[str, Any]) -> list[dict[str, Any]]:
         # A volume and slices are drawn from several cameras, a surface mostly of a new field.
         goal, counted = GOALS[case]
         for when in ("first", "next"):
-            record(
-                f"{case}, {when} picture",
-                t[f"vtk {when}"] / t[f"ours {when}"],
-                "× faster",
-                goal if when == counted else None,
-                than[case],
-            )
-        record(f"{case}, next picture", 1e3 * t["ours next"], "ms", None, None)
-        record(f"{case}, mean difference", t["difference"], "of 255", None, "VTK's picture")
+            ratio, aim = t[f"vtk {when}"] / t[f"ours {when}"], goal if when == counted else None
+            rows.append(record(f"{case}, {when} picture", ratio, "× faster", aim, than[case]))
+        rows += [
+            record(f"{case}, next picture", 1e3 * t["ours next"], "ms"),
+            record(f"{case}, mean difference", t["difference"], "of 255", of="VTK's picture"),
+        ]
     return rows
 
 
@@ -378,20 +360,13 @@ def label_pairs(pairs: dict[str, Any], path: Path) -> None:
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    if sys.argv[1:2] == ["--worker"]:
-        found = measure(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
-        print(json.dumps(found))
-        return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="pictures to time")
     parser.add_argument("--points", type=int, default=256, help="of the field, along each axis")
     parser.add_argument("--pictures", default="", help="folder for pictures, ours beside VTK's")
     options = parser.parse_args()
     results = run(options.points, options.repeats, options.pictures)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(results))
-    if options.json:
-        options.json.write_text(json.dumps(records(results), indent=1) + "\n")
+    report(options.json, records(results), table(results))
 
 
 if __name__ == "__main__":

@@ -13,15 +13,12 @@ All schemes of a job run in turn, each time is the minimum of the repetitions; b
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
 from _job import measured_in_job
-from rich.console import Console
+from _report import Record, option_parser, record, report, show
 from rich.table import Table
 
 BLOCK = 8
@@ -29,8 +26,6 @@ SCHEMES = ("plain", "pa1", "pa2", "diamond")
 STRONG = (1600, 1600)
 WEAK = (640, 640)  # points of a rank
 M = 0.9
-
-Record = dict[str, Any]
 
 
 def grid(kind: str, ranks: int) -> tuple[int, int]:
@@ -95,12 +90,6 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
     }
 
 
-def run(kind: str, ranks: int, steps: int, repeats: int) -> dict[str, Any]:
-    """Measure in an MPI job of its own."""
-    words = ["--worker", kind, "--steps", steps, "--repeats", repeats]
-    return measured_in_job(ranks, __file__, *words)
-
-
 def table(kind: str, steps: int, results: dict[int, dict[str, Any]]) -> Table:
     """Print the table of one kind of scaling."""
     size = "1600² in all" if kind == "strong" else f"{WEAK[0]}² a rank"
@@ -129,33 +118,24 @@ def records(kind: str, results: dict[int, dict[str, Any]]) -> list[Record]:
         for name, r in result.items():
             for key, unit in (("seconds", "s"), ("messages", ""), ("bytes", "bytes")):
                 metric = f"{kind}, {name}, {ranks} rank{'s' * (ranks > 1)}: {key}"
-                rows.append(
-                    dict(metric=metric, value=r[key], unit=unit, goal=None, met=None, of=None)
-                )
+                rows.append(record(metric, r[key], unit))
     return rows
 
 
 def main() -> None:
     """Measure, print tables, and write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--steps", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--worker", choices=["strong", "weak"], help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.worker:
-        result = measure(options.worker, options.steps, options.repeats)
-        if result is not None:
-            print(json.dumps(result))
-        return
+    size = options.steps, options.repeats
     rows: list[Record] = []
     for kind in ("strong", "weak"):
-        results = {n: run(kind, n, options.steps, options.repeats) for n in options.ranks}
-        Console().print(table(kind, options.steps, results))
+        results = {n: measured_in_job(n, measure, kind, *size) for n in options.ranks}
+        show(table(kind, options.steps, results))
         rows += records(kind, results)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    report(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -9,22 +9,18 @@ less than wall times; the latter are shown for the monitor too.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from _job import measured_in_job
-from rich.console import Console
+from _report import option_parser, record, report
 from rich.table import Table
 
 GOAL = 1.0  # percent of a step
 
 
-def measure(n: int, repeats: int) -> dict[str, Any] | None:
-    """Time steps in turn on the ranks of this job; the result is on rank 0."""
+def measure(n: int, repeats: int) -> dict[str, Any]:
+    """Time steps in turn on the ranks of this job."""
     from time import perf_counter, process_time
 
     from mpi4py import MPI
@@ -67,8 +63,6 @@ def measure(n: int, repeats: int) -> dict[str, Any] | None:
         times = {number: step(*kinds[number]) for number in turned}
         rows.append([times[number] for number in range(len(kinds))])
     calls = sum(totals.calls for totals in solver.sections.totals().values()) / (2 * repeats)
-    if comm.rank != 0:
-        return None
     (without, wall), (monitored, wall_monitored), (traced, _) = np.min(rows, axis=0)
     return {
         "step": float(without),
@@ -81,13 +75,7 @@ def measure(n: int, repeats: int) -> dict[str, Any] | None:
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    if sys.argv[1:2] == ["--worker"]:
-        found = measure(int(sys.argv[2]), int(sys.argv[3]))
-        if found is not None:
-            print(json.dumps(found))
-        return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--size", type=int, default=64, help="points in each direction")
     parser.add_argument("--repeats", type=int, default=25, help="steps of each kind")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
@@ -102,7 +90,7 @@ def main() -> None:
     )
     records = []
     for ranks in options.ranks:
-        found = measured_in_job(ranks, __file__, "--worker", options.size, options.repeats)
+        found = measured_in_job(ranks, measure, options.size, options.repeats)
         percent = [100.0 * found[name] for name in ("cost", "trace")]
         shown.add_row(
             str(ranks),
@@ -113,12 +101,8 @@ def main() -> None:
         for name, value in zip(("monitor", "monitor and trace"), percent, strict=True):
             metric = f"{name} at {options.size}³, ranks: {ranks}"
             goal = GOAL if name == "monitor" else None
-            met = None if goal is None else value <= goal
-            of = "a step without it"
-            records.append(dict(metric=metric, value=value, unit="%", goal=goal, met=met, of=of))
-    Console(width=None if sys.stdout.isatty() else 120).print(shown)
-    if options.json:
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
+            records.append(record(metric, value, "%", goal, "a step without it", at_most=True))
+    report(options.json, records, shown)
 
 
 if __name__ == "__main__":

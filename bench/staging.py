@@ -10,7 +10,6 @@ times of the repetitions.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -20,14 +19,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from _job import launcher, measured
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
-from uzushio.parallel.launch import find_mpiexec, prepare_environment
+from uzushio.parallel.launch import prepare_environment
 
 WORKER = Path(__file__).with_name("_staging_worker.py")
 TIME_LIMIT = 300.0  # seconds for one job
@@ -44,51 +44,28 @@ class Row:
     unit: str
     of: str | None = None
     goal: float | None = None
-    minimum: bool = True  #: whether the goal is a minimum; otherwise a maximum
+    at_most: bool = False  #: whether the goal is a maximum
     rate: float | None = None  #: bytes/s of staging
     limit: float | None = None  #: bytes/s of the limit or peer
 
-    @property
-    def met(self) -> bool | None:
-        """Whether the goal is reached; None without a goal."""
-        if self.goal is None:
-            return None
-        return self.value >= self.goal if self.minimum else self.value <= self.goal
-
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Return the record for the JSON file."""
-        return dict(
-            metric=self.metric,
-            value=self.value,
-            unit=self.unit,
-            goal=self.goal,
-            met=self.met,
-            of=self.of,
-        )
+        return record(self.metric, self.value, self.unit, self.goal, self.of, at_most=self.at_most)
 
 
 # ---- jobs -------------------------------------------------------------------------------------
 
 
-def launch(ranks: int) -> list[str]:
-    """Return the launcher's command for a number of ranks; empty for a single process."""
-    if ranks == 1:
-        return []
-    return [str(find_mpiexec()), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-
-
 def mpiexec(ranks: int, role: str, config: Config) -> list[str]:
     """Return the command line of a job of workers."""
-    return [
-        str(find_mpiexec()),
-        *("--oversubscribe", "--bind-to", "none", "-n", str(ranks)),
-        sys.executable,
-        "-m",
-        "mpi4py",
-        str(WORKER),
-        role,
-        json.dumps(config),
-    ]
+    program = [sys.executable, "-m", "mpi4py", str(WORKER)]
+    return [*launcher(ranks), *program, role, json.dumps(config)]
+
+
+def run(ranks: int, role: str, config: Config) -> dict[str, Any]:
+    """Run a job of workers, and return its measurements."""
+    found: dict[str, Any] = measured(mpiexec(ranks, role, config), time_limit=TIME_LIMIT)
+    return found
 
 
 @contextmanager
@@ -120,15 +97,6 @@ def _what_is_left(job: subprocess.Popen[bytes]) -> str:
     return ""
 
 
-def measured(command: list[str]) -> dict[str, Any]:
-    """Return the output of a job."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
 # ---- measurements -----------------------------------------------------------------------------
 
 
@@ -154,23 +122,15 @@ class Bench:
         options = {"engine": "shm", "queue": policy}
         config = self.config(options, bytes=size, look=look, pause=0.002)
         with running(mpiexec(pairs, "look", config)):
-            return measured(mpiexec(pairs, "solve", config))
+            return run(pairs, "solve", config)
 
     def shm(self) -> Iterator[Row]:
         """Measure the solver's time of publishing, with one copy and without."""
         policy = {"policy": "drop_oldest", "depth": 3}
         for pairs in (1, 2):
             found = self.solver(pairs, self.size, policy, look=0.0)
-            total = pairs * found["bytes"]
-            yield Row(
-                f"shm, one copy, {pairs} to {pairs}",
-                found["memcpy"] / found["put"],
-                "×",
-                "memcpy",
-                0.8,
-                rate=total / found["put"],
-                limit=total / found["memcpy"],
-            )
+            copied = {**found, "read": found["put"]}
+            yield self.share(f"shm, one copy, {pairs} to {pairs}", pairs, copied, 0.8, "memcpy")
         for size in (self.size // 100, self.size // 10, self.size):
             found = self.solver(1, size, policy, look=0.0)
             yield Row(f"shm, no copy, {size / 1e6:g} MB: a step", 1e3 * found["buffer"], "ms", None)
@@ -178,22 +138,18 @@ class Bench:
     def latest(self) -> Iterator[Row]:
         """Measure the solver's time with a slow viewer and the policy latest_only."""
         found = self.solver(1, self.size, {"policy": "latest_only", "depth": 2}, look=0.2)
-        yield Row(
-            "latest_only, slow reader: the solver's wait a step",
-            found["waited"] / found["memcpy"],
-            "×",
-            "memcpy of the step",
-            1.0,
-            minimum=False,
-        )
-        yield Row(
-            "latest_only, slow reader: median step without a copy",
-            found["buffer_median"] / found["memcpy"],
-            "×",
-            "memcpy of the step",
-            1.0,
-            minimum=False,
-        )
+        for what, key in (
+            ("the solver's wait a step", "waited"),
+            ("median step without a copy", "buffer_median"),
+        ):
+            yield Row(
+                f"latest_only, slow reader: {what}",
+                found[key] / found["memcpy"],
+                "×",
+                "memcpy of the step",
+                1.0,
+                at_most=True,
+            )
 
     def transfer(
         self,
@@ -207,7 +163,7 @@ class Bench:
         """Read published steps, compared with plain sockets."""
         config = self.config({"queue": LOSSLESS, **options}, **more)
         with running(mpiexec(pairs, "feed", config)):
-            found = measured(mpiexec(pairs, "fetch", config))
+            found = run(pairs, "fetch", config)
         return self.share(f"{name}, {pairs} to {pairs}", pairs, found, goal, limit)
 
     @staticmethod
@@ -248,21 +204,13 @@ class Bench:
                 options = {"engine": "mpi", "mpi": {"mode": mode}, "queue": LOSSLESS}
                 config = self.config(options)
                 config["contact"] = "mpi:bench"
-                found = measured(mpiexec(2 * pairs, "mpi", config))
+                found = run(2 * pairs, "mpi", config)
                 name = f"mpi, {mode}, {pairs} to {pairs}"
                 rows.append(self.share(name, pairs, found, None, "one MPI message a pair"))
                 beside += self.one_sided(name, pairs, mode, found)
             yield from rows + beside
             best = max(rows, key=lambda row: row.value)
-            yield Row(
-                f"mpi, best mode, {pairs} to {pairs}",
-                best.value,
-                "×",
-                best.of,
-                0.9,
-                rate=best.rate,
-                limit=best.limit,
-            )
+            yield replace(best, metric=f"mpi, best mode, {pairs} to {pairs}", goal=0.9)
 
     def one_sided(self, name: str, pairs: int, mode: str, found: dict[str, Any]) -> Iterator[Row]:
         """Compare modes push and pull with the same MPI operations without staging."""
@@ -280,13 +228,14 @@ class Bench:
         for pairs, processes in ((1, 1), (2, 1), (2, 2)):
             config = self.config({"engine": "tcp", "queue": LOSSLESS}, plain="relayed")
             there = str(Path(config["folder"], "relayed.contact"))
+            start = launcher(processes) if processes > 1 else []
             ours = ["relay", "--from", config["contact"], "--to", there, "--once"]
             with running(
                 mpiexec(pairs, "feed", config),
                 mpiexec(pairs, "relay", config),
-                [*launch(processes), sys.executable, "-m", "uzushio", *ours],
+                [*start, sys.executable, "-m", "uzushio", *ours],
             ):
-                found = measured(mpiexec(pairs, "fetch", {**config, "contact": there}))
+                found = run(pairs, "fetch", {**config, "contact": there})
             what = "a relay" if processes == 1 else f"a relay of {processes} ranks"
             name = f"tcp through {what}, {pairs} to {pairs}"
             yield self.share(name, pairs, found, 0.9, "a plain two-socket copy loop a pair")
@@ -298,7 +247,7 @@ class Bench:
                 config = self.config({})
                 folder = str(Path(config["folder"], "bench.zarr"))
                 config["options"] = {"engine": "file", "file": {"folder": folder, "sync": sync}}
-                found = measured(mpiexec(pairs, "store", config))
+                found = run(pairs, "store", config)
                 shutil.rmtree(config["folder"])
                 for kind in ("write",) if sync else ("write", "read", "unchecked"):
                     times = {
@@ -319,27 +268,19 @@ class Bench:
 
     def blocks(self) -> Iterator[Row]:
         """Compare many small blocks per rank, one by one and in one call, with one large block."""
+        memcpy = "memcpy of the same blocks"
         planes = max(1, round(self.size / 1e6))
         for many in (1, 10 * planes):
             what = f"shm, {many} block{'s' if many > 1 else ''}"
             options = {"engine": "shm", "queue": {"policy": "drop_oldest", "depth": 3}}
             config = self.config(options, blocks=many, pause=0.002)
             with running(mpiexec(1, "look", config)):
-                found = measured(mpiexec(1, "solve", config))
+                found = run(1, "solve", config)
             for how, name in (("put", ""), ("put all", " in one call")):
-                yield Row(
-                    f"{what}, one copy{name}",
-                    found["memcpy"] / found[how],
-                    "×",
-                    "memcpy of the same blocks",
-                    0.9 if name else None,
-                    rate=found["bytes"] / found[how],
-                    limit=found["bytes"] / found["memcpy"],
-                )
-            for engine in ("shm", "tcp"):
-                limit = (
-                    "memcpy of the same blocks" if engine == "shm" else "one plain socket a pair"
-                )
+                copied = {**found, "read": found[how]}
+                goal = 0.9 if name else None
+                yield self.share(f"{what}, one copy{name}", 1, copied, goal, memcpy)
+            for engine, limit in (("shm", memcpy), ("tcp", "one plain socket a pair")):
                 for once, name in ((False, ""), (True, " in one call")):
                     yield self.transfer(
                         f"{what.replace('shm', engine)}, read{name}",
@@ -386,8 +327,8 @@ def table(rows: list[Row], size: int) -> Table:
         return "" if value is None else f"{value / 1e9:.2f}"
 
     for row in rows:
-        goal = "" if row.goal is None else f"{'≥' if row.minimum else '≤'} {row.goal:g}"
-        met = {None: "", True: "yes", False: "no"}[row.met]
+        goal = "" if row.goal is None else f"{'≤' if row.at_most else '≥'} {row.goal:g}"
+        met = {None: "", True: "yes", False: "no"}[row.record()["met"]]
         figure = f"{row.value:.3g} {row.unit}"
         shown.add_row(row.metric, rate(row.rate), rate(row.limit), figure, row.of or "", goal, met)
     return shown
@@ -395,8 +336,7 @@ def table(rows: list[Row], size: int) -> Table:
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--megabytes", type=float, default=100.0, help="of a rank's block")
     parser.add_argument("--repeats", type=int, default=15, help="steps to time")
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
@@ -409,10 +349,7 @@ def main() -> None:
         for name in options.only:
             print(f"{name} ...", file=sys.stderr, flush=True)
             rows += MEASUREMENTS[name](bench)
-    Console(width=None if sys.stdout.isatty() else 140).print(table(rows, bench.size))
-    if options.json:
-        records = [row.record() for row in rows]
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
+    report(options.json, [row.record() for row in rows], table(rows, bench.size))
 
 
 if __name__ == "__main__":

@@ -15,15 +15,12 @@ minimum of the repetitions.
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
 from _job import measured_in_job
-from rich.console import Console
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
 BLOCK = 32
@@ -32,11 +29,9 @@ GAIN_GOAL = 2.5  # times the plain sweep
 CACHE_GOAL = 0.9  # of the in-cache rate
 IN_CACHE = {"in cache": (20, 1600), "in cache, short rows": (100, 256)}
 
-Record = dict[str, Any]
 
-
-def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any] | None:
-    """Measure on the ranks of this job; rank 0 returns points or bytes per second by name."""
+def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]:
+    """Measure on the ranks of this job; return points or bytes per second by name."""
     from mpi4py import MPI
 
     from uzushio import _core
@@ -77,20 +72,12 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
         triad = max(triad, _core.parallel.triad_rate(world.handle, 2**22, 2))
     messages = {name: world.allreduce(way[2]["messages"]) for name, way in ways.items()}
     redundant = {name: world.allreduce(way[2]["redundant"]) for name, way in ways.items()}
-    if world.rank != 0:
-        return None
     return {
         "rates": {name: way[1] / seconds[name] for name, way in ways.items()},
         "messages": messages,
         "redundant": redundant,
         "triad": triad,
     }
-
-
-def run(ranks: int, threads: int, side: int, steps: int, repeats: int) -> dict[str, Any]:
-    """Measure in an MPI job of its own."""
-    words = ["--worker", threads, "--side", side, "--steps", steps, "--repeats", repeats]
-    return measured_in_job(ranks, __file__, *words, threads=threads)
 
 
 def place(ranks: int, threads: int) -> str:
@@ -101,44 +88,31 @@ def place(ranks: int, threads: int) -> str:
 
 def records(side: int, where: str, result: dict[str, Any]) -> list[Record]:
     """Return the records of one job, with their goals."""
-
-    def record(metric: str, value: float, unit: str, goal: float | None, of: str | None) -> Record:
-        met = None if goal is None else bool(value >= goal)
-        return dict(metric=f"{metric}, {where}", value=value, unit=unit, goal=goal, met=met, of=of)
-
     rates = result["rates"]
-    rows = [record(name, rate / 1e9, "GPoints/s", None, None) for name, rate in rates.items()]
-    rows.append(record("triad", result["triad"] / 1e9, "GB/s", None, None))
-    best = max(rates[name] for name in SCHEMES)
-    rows.append(record(f"best blocked, {side}²", best / rates["plain"], "", GAIN_GOAL, "plain"))
+    rows = [record(f"{name}, {where}", rate / 1e9, "GPoints/s") for name, rate in rates.items()]
+    rows.append(record(f"triad, {where}", result["triad"] / 1e9, "GB/s"))
+    best, metric = max(rates[name] for name in SCHEMES), f"best blocked, {side}², {where}"
+    rows.append(record(metric, best / rates["plain"], "", GAIN_GOAL, "plain"))
     for name in IN_CACHE:
         if name in rates:
-            share = best / rates[name]
-            rows.append(record(f"best blocked, {side}²", share, "", CACHE_GOAL, name))
+            rows.append(record(metric, best / rates[name], "", CACHE_GOAL, name))
     # A point is read and written; a written cache line is read first.
-    rows.append(record("plain", 24 * rates["plain"] / result["triad"], "", None, "triad"))
+    rows.append(record(f"plain, {where}", 24 * rates["plain"] / result["triad"], of="triad"))
     return rows
 
 
 def main() -> None:
     """Measure, print a table, and write the records."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--side", type=int, default=1600)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--steps", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.worker:
-        result = measure(options.side, options.steps, options.repeats, options.worker)
-        if result is not None:
-            print(json.dumps(result))
-        return
-
+    size = options.side, options.steps, options.repeats
     jobs = [(ranks, 1) for ranks in options.ranks] + [(1, max(options.ranks))]
     results = {
-        place(ranks, threads): run(ranks, threads, options.side, options.steps, options.repeats)
+        place(ranks, threads): measured_in_job(ranks, measure, *size, threads, threads=threads)
         for ranks, threads in dict.fromkeys(jobs)
     }
     shown = Table(f"{options.side}², {options.steps} steps, GPoints/s", *results)
@@ -157,12 +131,10 @@ def main() -> None:
                 for r in results.values()
             ),
         )
-    Console().print(shown)
-    if options.json:
-        rows = [
-            row for where, result in results.items() for row in records(options.side, where, result)
-        ]
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    rows = [
+        row for where, result in results.items() for row in records(options.side, where, result)
+    ]
+    report(options.json, rows, shown)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,12 @@ minimum of the rounds.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _report import option_parser, record, report
 from mpi4py import MPI
-from rich.console import Console
 from rich.table import Table
 
 from uzushio import _core
@@ -89,10 +86,9 @@ def seconds(call: Any) -> float:
 
 def main() -> None:
     """Measure, print a table and write the records."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--cells", type=int, default=128, help="along each axis")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="where to write the records")
     arguments = parser.parse_args()
     _core.parallel.set_threads(1)
     n = arguments.cells
@@ -127,20 +123,12 @@ def main() -> None:
             name, f"{per_cell * 1e9:.0f}", f"{floor * 1e9:.0f}", f"{per_cell / floor:.2f}"
         )
         goal = {"flow": CANS, "flow around a sphere": 2 * CANS}.get(name)
-        for metric, value, unit, aim, of in (
-            (f"{name}: step", per_cell * 1e9, "ns/cell", goal, None),
-            (f"{name}: step", per_cell / floor, "×", None, "floor"),
-        ):
-            met = None if aim is None else value <= aim
-            records.append(
-                {"metric": metric, "value": value, "unit": unit, "goal": aim, "met": met, "of": of}
-            )
-    Console().print(table)
-    Console().print(
-        f"a direct solve: {solve / n**3 * 1e9:.1f} ns per cell; triad: {triad / 1e9:.1f} GB/s"
-    )
-    if arguments.json:
-        arguments.json.write_text(json.dumps(records, indent=1) + "\n")
+        records += [
+            record(f"{name}: step", per_cell * 1e9, "ns/cell", goal, at_most=True),
+            record(f"{name}: step", per_cell / floor, "×", of="floor"),
+        ]
+    rates = f"a direct solve: {solve / n**3 * 1e9:.1f} ns per cell; triad: {triad / 1e9:.1f} GB/s"
+    report(arguments.json, records, table, rates)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,11 @@ allocated when it is published, averaged or drawn.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from _job import measured_in_process
+from _memory import resident
+from _report import option_parser, record, report
 from rich.table import Table
 
 GOAL = 16.0
@@ -46,12 +43,6 @@ def case_of(name: str, cells: int) -> dict[str, Any]:
     }
 
 
-def resident() -> int:
-    """Return the resident bytes of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
-
 def measure(name: str, cells: int) -> dict[str, float]:
     """Return the measured and the estimated arrays."""
     from mpi4py import MPI
@@ -75,28 +66,19 @@ def measure(name: str, cells: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure each flow in a process of its own, print the table and write the records."""
-    if sys.argv[1:2] == ["--worker"]:
-        print(json.dumps(measure(sys.argv[2], int(sys.argv[3]))))
-        return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--cells", type=int, default=128, help="cells along each axis")
-    parser.add_argument("--json", type=Path, help="where to write the records")
     options = parser.parse_args()
     table = Table("", "arrays, measured", "estimated by check", "goal")
     records = []
     for name in FLOWS:
-        command = [sys.executable, __file__, "--worker", name, str(options.cells)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        found = measured_in_process(measure, name, options.cells)
         value, goal = found["measured"], None if name == FLOWS[2] else GOAL
         shown = "" if goal is None else f"{goal:g}: {'met' if value <= goal else 'missed'}"
         table.add_row(name, f"{value:.1f}", f"{found['estimate']:.1f}", shown)
         metric = f"memory at {options.cells}³, {name}"
-        met = None if goal is None else value <= goal
-        of = "a field"
-        records.append(dict(metric=metric, value=value, unit="arrays", goal=goal, met=met, of=of))
-    Console().print(table)
-    if options.json:
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
+        records.append(record(metric, value, "arrays", goal, "a field", at_most=True))
+    report(options.json, records, table)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ With --folder an interrupted run continues there.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from _report import Record, option_parser, record, report
 from rich.table import Table
 
 CASE = Path(__file__).parents[1] / "examples/cases/phasefield.yaml"
@@ -29,7 +28,6 @@ CASE = Path(__file__).parents[1] / "examples/cases/phasefield.yaml"
 RANDOM_GOAL = 1.0
 
 Result = dict[str, Any]
-Record = dict[str, Any]
 
 
 def run(side: int, ranks: int, budget: str, folder: Path) -> Result:
@@ -74,43 +72,22 @@ def records(side: int, ranks: int, result: Result) -> list[Record]:
     where = f"{side} x {side} points, {ranks} rank{'s' if ranks > 1 else ''}"
     default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
     assert default is not None and chosen is not None
-    found: list[tuple[str, float, str, float | None]] = [
-        ("tuned", default / chosen, "the default values", None)
-    ]
+    unit = "× faster"
+    rows = [record(f"tuned, {where}", default / chosen, unit, of="the default values")]
     if drawn is not None:
-        found.append(
-            ("tuned", drawn / chosen, f"random search, {len(result['trials'])} trials", RANDOM_GOAL)
-        )
-    return [
-        {
-            "metric": f"{name}, {where}",
-            "value": value,
-            "unit": "× faster",
-            "goal": goal,
-            "met": None if goal is None else value >= goal,
-            "of": of,
-        }
-        for name, value, of, goal in found
-    ] + [
-        {
-            "metric": f"left by the model, {where}",
-            "value": result["kept_by_model"] / result["possible"],
-            "unit": "",
-            "goal": None,
-            "met": None,
-            "of": "possible points",
-        }
-    ]
+        of = f"random search, {len(result['trials'])} trials"
+        rows.append(record(f"tuned, {where}", drawn / chosen, unit, RANDOM_GOAL, of))
+    left = result["kept_by_model"] / result["possible"]
+    return [*rows, record(f"left by the model, {where}", left, of="possible points")]
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--sides", type=int, nargs="+", default=[256, 1600])
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--budget", default="24", help="of uzushio tune")
     parser.add_argument("--folder", type=Path, help="to go on in")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the records there")
     chosen = parser.parse_args()
     shown = Table(
         *("points, ranks", "default, ms", "tuned, ms", "× default", "random, × default"),
@@ -123,9 +100,7 @@ def main() -> None:
                 result = run(side, ranks, chosen.budget, chosen.folder or Path(temporary))
                 shown.add_row(*row(side, ranks, result))
                 found += records(side, ranks, result)
-    Console(width=None if sys.stdout.isatty() else 160).print(shown)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(found, indent=1) + "\n")
+    report(chosen.json, found, shown)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 from _browser import chromium
+from _job import output_of
+from _report import Record, option_parser, record, report
 from playwright.sync_api import Browser, Page
-from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
@@ -45,23 +46,14 @@ FIRST, DRAGGING, FULL, MEDIAN, LATE = 2.0, 20.0, 8.0, 120.0, 250.0
 LIMIT = 60_000.0  # milliseconds
 #: Record of the size of a picture in JPEG.
 FRAME = "size of a frame"
-Row = dict[str, Any]
-
-
-def row(
-    metric: str,
-    value: float,
-    unit: str,
-    goal: float | None = None,
-    of: str | None = None,
-    minimum: bool = False,
-) -> Row:
-    """Return a record; the goal is a maximum unless `minimum`."""
-    met = None if goal is None else bool(value >= goal if minimum else value <= goal)
-    return dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of)
 
 
 # ---- live views and pages
+
+
+def worker_command(role: str, path: Path, points: int) -> list[str]:
+    """Return the command of the solver of live views."""
+    return [sys.executable, str(HERE / "_viewer_worker.py"), role, str(path), str(points)]
 
 
 @dataclass
@@ -163,10 +155,9 @@ def drag(page: Page, seconds: float) -> dict[str, Any]:
             angle = 0.2 * n
             x, y = middle[0] + radius * math.cos(angle), middle[1] + radius * math.sin(angle)
             page.mouse.move(x, y, steps=4)
-    notes = page.evaluate("({ ...noted, frames: null, socket: null, view: null, next: null })")
+    notes = notes_of(page)
     page.mouse.up()
-    assert not notes["errors"], notes["errors"]
-    return dict(notes)
+    return notes
 
 
 def turn(page: Page, seconds: float) -> dict[str, Any]:
@@ -175,8 +166,14 @@ def turn(page: Page, seconds: float) -> dict[str, Any]:
     page.wait_for_timeout(min(1.0, seconds) * 1e3)
     page.evaluate("noted.clear()")
     page.wait_for_timeout(seconds * 1e3)
-    notes = page.evaluate("({ ...noted, frames: null, socket: null, view: null, next: null })")
+    notes = notes_of(page)
     page.evaluate("noted.next = null")
+    return notes
+
+
+def notes_of(page: Page) -> dict[str, Any]:
+    """Return the page's notes, which must not contain errors."""
+    notes = page.evaluate("({ ...noted, frames: null, socket: null, view: null, next: null })")
     assert not notes["errors"], notes["errors"]
     return dict(notes)
 
@@ -184,23 +181,28 @@ def turn(page: Page, seconds: float) -> dict[str, Any]:
 # ---- measurements
 
 
-def start(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Row]:
+def start(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Record]:
     """Measure the times to the first picture."""
-    all_of, attach, command = [], [], []
+    total, opening, command = [], [], []
     for _ in range(options.starts):
         with live_view(stored) as view, page_of(browser, view) as (_page, opened, shown):
             command.append(view.ready - view.started)
-            attach.append(shown - opened)
-            all_of.append(shown - view.started)
-    median = {name: float(np.median(s)) for name, s in {"a": all_of, "p": attach}.items()}
+            opening.append(shown - opened)
+            total.append(shown - view.started)
     return [
-        row("start of uzushio view to the first picture", median["a"], "s", FIRST),
-        row("… until it prints the address", float(np.median(command)), "s"),
-        row("page opened to the first picture", median["p"], "s", FIRST),
+        record(
+            "start of uzushio view to the first picture",
+            median_of(total),
+            "s",
+            FIRST,
+            at_most=True,
+        ),
+        record("… until it prints the address", median_of(command), "s"),
+        record("page opened to the first picture", median_of(opening), "s", FIRST, at_most=True),
     ]
 
 
-def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Row]:
+def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Record]:
     """Measure pictures a second, the time from pointer to picture, and its parts."""
     rows = []
     for name, layer in LAYERS.items():
@@ -214,19 +216,20 @@ def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
             give_size(page)
             moved, turned = drag(page, options.seconds), turn(page, options.seconds)
         shown, full = moved["shown"], [one for one in turned["shown"] if one["full"]]
-        late = latencies(moved)
+        late, way = latencies(moved), f"{name}: pointer to picture"
+        columns = median_of(one["width"] for one in shown)
         rows += [
-            row(f"{name}: dragging", rate_of(shown), "pictures/s", DRAGGING, minimum=True),
-            row(f"{name}: full quality", rate_of(full), "pictures/s", FULL, minimum=True),
-            row(f"{name}: pointer to picture, median", percent_of(late, 50), "ms", MEDIAN),
-            row(f"{name}: pointer to picture, 95 %", percent_of(late, 95), "ms", LATE),
-            row(f"{name}: moves of the pointer", len(moved["moves"]) / options.seconds, "1/s"),
-            row(f"{name}: columns while dragging", median_of(one["width"] for one in shown), "px"),
+            record(f"{name}: dragging", rate_of(shown), "pictures/s", DRAGGING),
+            record(f"{name}: full quality", rate_of(full), "pictures/s", FULL),
+            record(f"{way}, median", percent_of(late, 50), "ms", MEDIAN, at_most=True),
+            record(f"{way}, 95 %", percent_of(late, 95), "ms", LATE, at_most=True),
+            record(f"{name}: moves of the pointer", len(moved["moves"]) / options.seconds, "1/s"),
+            record(f"{name}: columns while dragging", columns, "px"),
         ]
         for kind, notes, pictures in (("dragging", moved, shown), ("full", turned, full)):
             for stage, value in stages(notes, pictures).items():
                 unit = "kB" if stage == FRAME else "ms"
-                rows.append(row(f"{name}, {kind}: {stage}", value, unit))
+                rows.append(record(f"{name}, {kind}: {stage}", value, unit))
     return rows
 
 
@@ -269,12 +272,11 @@ def stages(notes: dict[str, Any], pictures: list[dict[str, Any]]) -> dict[str, f
     }
 
 
-def solver(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Row]:
+def solver(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Record]:
     """Measure the solver's seconds a step with no live view, one, four, and a stopped one."""
     contact = stored.with_name("bench.contact")
-    worker = HERE / "_viewer_worker.py"
     process = subprocess.Popen(
-        [sys.executable, str(worker), "solve", str(contact), str(options.points)],
+        worker_command("solve", contact, options.points),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -308,21 +310,21 @@ def solver(browser: Browser, stored: Path, options: argparse.Namespace) -> list[
     return costs(json.loads(output.splitlines()[-1]))
 
 
-def costs(found: dict[str, dict[str, list[float]]]) -> list[Row]:
+def costs(found: dict[str, dict[str, list[float]]]) -> list[Record]:
     """Return the records of the solver's steps by number of live views."""
     names = {"0": "no live view", "1": "1 live view", "4": "4 live views", "stopped": "1 stopped"}
     copy = min(second for name in names for second in found[name]["copy"])
-    rows = [row("memcpy of the published values", 1e3 * copy, "ms")]
+    rows = [record("memcpy of the published values", 1e3 * copy, "ms")]
     for name, label in names.items():
         one = {key: np.array(seconds) for key, seconds in found[name].items()}
         base = min(found["0"]["step"])
         rows += [
-            row(f"{label}: step, minimum", 1e3 * one["step"].min(), "ms"),
-            row(f"{label}: step, minimum", one["step"].min() / base, "×", of="no live view"),
-            row(f"{label}: step, median", 1e3 * float(np.median(one["step"])), "ms"),
-            row(f"{label}: publish, minimum", one["publish"].min() / copy, "×", of="memcpy"),
-            row(f"{label}: publish, median", 1e3 * float(np.median(one["publish"])), "ms"),
-            row(f"{label}: wait for readers, maximum", 1e3 * float(one["wait"].max()), "ms"),
+            record(f"{label}: step, minimum", 1e3 * one["step"].min(), "ms"),
+            record(f"{label}: step, minimum", one["step"].min() / base, "×", of="no live view"),
+            record(f"{label}: step, median", 1e3 * float(np.median(one["step"])), "ms"),
+            record(f"{label}: publish, minimum", one["publish"].min() / copy, "×", of="memcpy"),
+            record(f"{label}: publish, median", 1e3 * float(np.median(one["publish"])), "ms"),
+            record(f"{label}: wait for readers, maximum", 1e3 * float(one["wait"].max()), "ms"),
         ]
     return rows
 
@@ -350,7 +352,7 @@ def percent_of(values: list[float], share: float) -> float:
 MEASUREMENTS = {"start": start, "rates": rates, "solver": solver}
 
 
-def table(rows: list[Row], points: int) -> Table:
+def table(rows: list[Record], points: int) -> Table:
     """Make the table of the records."""
     shown = Table(f"{points}³, {SIZE[0]} × {SIZE[1]}", "value", "of", "goal", "met")
     for one in rows:
@@ -363,8 +365,7 @@ def table(rows: list[Row], points: int) -> Table:
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--points", type=int, default=128, help="of each axis")
     parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement")
     parser.add_argument("--starts", type=int, default=3, help="of the live view")
@@ -372,18 +373,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     options = parser.parse_args()
     os.environ.pop("UZUSHIO_STAGING", None)
-    rows: list[Row] = []
+    rows: list[Record] = []
     with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, chromium() as browser:
         stored = Path(folder) / "bench.zarr"
-        worker = str(HERE / "_viewer_worker.py")
-        words = [sys.executable, worker, "store", str(stored), str(options.points)]
-        subprocess.run(words, check=True, timeout=300)
+        output_of(worker_command("store", stored, options.points))
         for name in options.only:
             print(f"{name} ...", file=sys.stderr, flush=True)
             rows += MEASUREMENTS[name](browser, stored, options)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(rows, options.points))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    report(options.json, rows, table(rows, options.points))
 
 
 if __name__ == "__main__":

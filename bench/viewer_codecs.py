@@ -13,10 +13,7 @@ page finds no decoder) and once as it is.
 
 from __future__ import annotations
 
-import argparse
 import base64
-import json
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,14 +27,14 @@ import av
 import numpy as np
 import simplejpeg
 from _browser import chromium
+from _job import output_of
+from _report import Record, option_parser, record, report
 from _viewer_worker import values
 from mpi4py import MPI
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page
-from rich.console import Console
 from rich.table import Table
 from viewer import (
-    HERE,
     LAYERS,
     SIZE,
     drag,
@@ -48,6 +45,7 @@ from viewer import (
     page_of,
     percent_of,
     rate_of,
+    worker_command,
 )
 
 from uzushio.raycast import Block
@@ -60,6 +58,23 @@ Picture = NDArray[np.uint8]
 RATES = (2.0, 10.0, 50.0)
 #: Constant rate factors of x264, from small files to a small error.
 FACTORS = (32, 28, 25, 22, 19, 16, 13)
+#: Figures of a codec: name, key, unit.
+FIGURES = (
+    ("bytes of a picture", "kilobytes", "kB"),
+    ("bytes of the first picture", "first_kilobytes", "kB"),
+    ("encoding", "encode_ms", "ms"),
+    ("decoding", "decode_ms", "ms"),
+    ("error", "decibel", "dB"),
+)
+#: The same over a link.
+LINK_FIGURES = (
+    ("pictures", "pictures", "1/s"),
+    ("share of H.264", "h264", ""),
+    ("columns of a picture", "columns", ""),
+    ("bytes of a picture", "kilobytes", "kB"),
+    ("lateness, median", "late_median_ms", "ms"),
+    ("lateness, 95 %", "late_95_ms", "ms"),
+)
 
 DECODE = """async ({ codec, frames, width, height }) => {
   const canvas = new OffscreenCanvas(width, height).getContext("2d");
@@ -271,6 +286,24 @@ def table(rows: list[dict[str, Any]]) -> Table:
     return shown
 
 
+def records_of(codecs: list[dict[str, Any]], link: list[dict[str, Any]]) -> list[Record]:
+    """Return the records of the measurements without and over a link."""
+    records = []
+    for row in codecs:
+        size = f"{row['view']} {row['width']} × {row['height']}"
+        for codec in ("jpeg", "h264"):
+            where = f"{size}, {codec}"
+            for name, key, unit in FIGURES:
+                if row[codec][key] is not None:
+                    records.append(record(f"{where}: {name}", row[codec][key], unit))
+        records.append(record(f"{size}, h264: constant rate factor", row["factor"]))
+    for row in link:
+        over = f"{row['rate']:g} Mbit/s, {row['round_trip_ms']:g} ms"
+        for name, key, unit in LINK_FIGURES:
+            records.append(record(f"{row['view']}, {row['codec']}, {over}: {name}", row[key], unit))
+    return records
+
+
 class Empty(BaseHTTPRequestHandler):
     """An empty page of 127.0.0.1: WebCodecs need a secure context."""
 
@@ -287,8 +320,7 @@ class Empty(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Measure, print the table and write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--pictures", type=int, default=45, help="of each view")
     parser.add_argument("--points", type=int, default=128, help="of each axis")
     parser.add_argument("--rate", type=float, default=5.0, help="of the link, Mbit/s")
@@ -315,15 +347,10 @@ def main() -> None:
         print("link ...", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder:
             stored = Path(folder) / "bench.zarr"
-            words = [HERE / "_viewer_worker.py", "store", stored, options.points]
-            subprocess.run([sys.executable, *map(str, words)], check=True, timeout=300)
+            output_of(worker_command("store", stored, options.points))
             over = over_link(browser, stored, options.rate, options.trip, options.seconds)
     server.shutdown()
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    console.print(table(rows))
-    console.print(link_table(over))
-    if options.json:
-        options.json.write_text(json.dumps(dict(codecs=rows, link=over), indent=1) + "\n")
+    report(options.json, records_of(rows, over), table(rows), link_table(over))
 
 
 if __name__ == "__main__":

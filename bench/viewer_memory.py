@@ -10,8 +10,6 @@ the buffer of earlier steps is full, and their maximum after that.
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -20,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from _browser import chromium
+from _memory import resident
+from _report import Record, option_parser, record, report
 from playwright.sync_api import CDPSession, Page
-from rich.console import Console
-from viewer import HERE, LiveView, Row, give_size, live_view, page_of, row, table
+from viewer import LiveView, give_size, live_view, page_of, table, worker_command
 
 #: Growth of a figure after the first tenth of the time that counts as bounded, MB.
 GROWTH = 32.0
@@ -33,12 +32,6 @@ WebSocket.prototype.send = function (text) {
   if (JSON.parse(text).type !== "ack") send.call(this, text);
 };
 """
-
-
-def resident(view: LiveView) -> float:
-    """Return the resident memory of a process in MB."""
-    status = Path(f"/proc/{view.process.pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) * 1024 / 1e6
 
 
 def heap(session: CDPSession) -> float:
@@ -61,9 +54,8 @@ def sample(view: LiveView, page: Page, minutes: float) -> list[dict[str, float]]
         errors = page.evaluate("noted.errors")
         assert not errors, errors
         page.evaluate("noted.clear(); noted.frames.clear()")
-        found.append(
-            dict(seconds=seconds, view=resident(view), page=heap(session), pictures=pictures)
-        )
+        memory = resident(view.process.pid) / 1e6
+        found.append(dict(seconds=seconds, view=memory, page=heap(session), pictures=pictures))
         print(
             "{seconds:6.0f} s  view {view:7.1f} MB  page {page:6.1f} MB  {pictures:.0f} "
             "pictures".format(**found[-1]),
@@ -73,35 +65,35 @@ def sample(view: LiveView, page: Page, minutes: float) -> list[dict[str, float]]
     return found
 
 
-def records(samples: list[dict[str, float]]) -> list[Row]:
+def records(samples: list[dict[str, float]]) -> list[Record]:
     """Return the records of the samples."""
     seconds = samples[-1]["seconds"]
     first = next(one for one in samples if one["seconds"] >= 0.1 * seconds)
     later = samples[samples.index(first) :]
-    rows = [row("time", seconds / 60.0, "min"), row("pictures", samples[-1]["pictures"], "")]
+    rows = [record("time", seconds / 60.0, "min"), record("pictures", samples[-1]["pictures"], "")]
     for key, name in (("view", "resident memory of the view"), ("page", "heap of the page")):
         most = max(one[key] for one in later)
         rows += [
-            row(f"{name} after {first['seconds']:.0f} s", first[key], "MB"),
-            row("… maximum after that", most, "MB"),
-            row("… growth", most - first[key], "MB", GROWTH),
+            record(f"{name} after {first['seconds']:.0f} s", first[key], "MB"),
+            record("… maximum after that", most, "MB"),
+            record("… growth", most - first[key], "MB", GROWTH, at_most=True),
         ]
     return rows
 
 
 def main() -> None:
     """Measure, print the table and write the records; the status tells whether it is bounded."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser = option_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="of the measurement")
     parser.add_argument("--points", type=int, default=64, help="of each axis")
     parser.add_argument("--rewind", default="32 MB", help="memory of earlier steps")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, chromium() as browser:
         contact = Path(folder) / "bench.contact"
-        words = [sys.executable, HERE / "_viewer_worker.py", "solve", contact, options.points]
         solver = subprocess.Popen(
-            [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            worker_command("solve", contact, options.points),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
         )
         try:
             while not contact.exists():
@@ -112,9 +104,7 @@ def main() -> None:
             solver.kill()
             solver.wait()
     rows = records(samples)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(rows, options.points))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    report(options.json, rows, table(rows, options.points))
     raise SystemExit(0 if all(one["met"] is not False for one in rows) else 1)
 
 
