@@ -1,15 +1,17 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 #include <omp.h>
 
 #include <cstdint>
-#include <string_view>
+#include <filesystem>
 
 #include "bindings/bindings.hpp"
 #include "bindings/mpi_handle.hpp"
 #include "parallel/affinity.hpp"
+#include "parallel/available_memory.hpp"
 #include "parallel/roofline.hpp"
 #include "parallel/section_monitor.hpp"
 
@@ -54,6 +56,13 @@ void bind_affinity(nb::module_& module) {
                "ranks"_a, "threads"_a, "Processors of each thread of each rank of a node.");
     module.def("bind_rank", &parallel::bind_rank, "topology"_a, "place"_a,
                "Bind this rank, and return the processors of each thread.");
+    module.def(
+        "available_memory",
+        [](const std::filesystem::path& root) {
+            const auto [bytes, limit] = parallel::available_memory(root);
+            return nb::make_tuple(bytes, limit);
+        },
+        "root"_a, "Bytes that can still be allocated on this node, and the limit that applies.");
     module.def("set_threads", &omp_set_num_threads, "threads"_a,
                "Set the number of OpenMP threads of solvers that are prepared later.");
 }
@@ -70,12 +79,6 @@ void bind_parallel(nb::module_& module) {
                      })
         .def("begin", &SectionMonitor::begin, "name"_a)
         .def("end", &SectionMonitor::end, "depth"_a)
-        .def(
-            "lap",
-            [](SectionMonitor& monitor, std::string_view name, double flops, double bytes) {
-                monitor.lap(name, {flops, bytes});
-            },
-            "name"_a, "flops"_a = 0.0, "bytes"_a = 0.0)
         .def("add_section", &SectionMonitor::add_section, "name"_a, "seconds"_a)
         .def("mark", &SectionMonitor::mark)
         .def(

@@ -6,11 +6,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <span>
-#include <tuple>
 #include <variant>
 
 #include "bindings/staging.hpp"
-#include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "staging/wire/step_codec.hpp"
@@ -96,14 +94,6 @@ nb::list blocks(const StepInfo& step) {
     return result;
 }
 
-nb::tuple to_tuple(const staging::ReadPlan& plan) {
-    nb::list pieces;
-    for (const auto& piece : plan.pieces)
-        pieces.append(nb::make_tuple(piece.rank, piece.block, piece.array, piece.source,
-                                     piece.target, piece.ghost));
-    return nb::make_tuple(pieces, plan.missing);
-}
-
 } // namespace
 
 void bind_staging_model(nb::module_& module) {
@@ -115,15 +105,6 @@ void bind_staging_model(nb::module_& module) {
         .def_prop_ro("fields", &fields)
         .def_prop_ro("blocks", &blocks)
         .def("encode", [](const StepInfo& step) { return to_bytes(encode_step(step)); });
-
-    nb::class_<staging::ReadPlanner>(module, "ReadPlanner")
-        .def(nb::init<const StepInfo&, std::uint32_t>(), "step"_a, "field"_a)
-        .def(
-            "plan",
-            [](const staging::ReadPlanner& planner, const staging::Box& wanted) {
-                return to_tuple(planner.plan(wanted));
-            },
-            "box"_a, "([(rank, block, array, source, target, from ghosts)], [missing box]).");
 
     module.def(
         "decode_step", [](const nb::bytes& bytes) { return staging::decode_step(span(bytes)); },

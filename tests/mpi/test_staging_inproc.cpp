@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <set>
 
 #include "support/staging_suite.hpp"
 
 #include "staging/stream_group.hpp"
 #include "staging/transport/inproc/exchange.hpp"
-#include "staging/transport/inproc/slabs.hpp"
 
 namespace {
 
@@ -374,31 +372,6 @@ TEST(StagingInproc, ABlockMayExceedTwoGibibytes) {
         marked += static_cast<std::size_t>(memory.data()[i]);
     EXPECT_EQ(marked, (beyond - 7 + marks - 1) / marks);
     EXPECT_EQ(sum, marked + bytes - beyond) << "of zeros and ones";
-}
-
-TEST(StagingSlabs, CoverAnArrayOnceInBoxesThatAreSmallEnough) {
-    Random random(5);
-    for (int i = 0; i < 200; ++i) {
-        const Extent count{draw(random, 0, 7), draw(random, 0, 7), draw(random, 0, 7)};
-        const std::int64_t most = draw(random, 1, 60);
-        inproc::Slabs slabs(count, most);
-        std::set<Extent> seen;
-        std::int64_t volume = 0, boxes = 0;
-        while (const auto slab = slabs.next()) {
-            EXPECT_LE(slab->volume(), most);
-            EXPECT_FALSE(slab->empty());
-            EXPECT_TRUE((Box::of(count).contains(*slab)));
-            for_each_index(*slab, [&](const Extent& index) { seen.insert(index); });
-            volume += slab->volume();
-            ++boxes;
-        }
-        const std::int64_t all = Box::of(count).volume();
-        EXPECT_EQ(volume, all);
-        EXPECT_EQ(std::ssize(seen), all);
-        if (all <= most) {
-            EXPECT_EQ(boxes, all > 0 ? 1 : 0);
-        }
-    }
 }
 
 } // namespace

@@ -69,7 +69,7 @@ TEST(StagingLarge, ABlockOfMoreThan2GiBIsReadInPartsAndAsAWhole) {
     writer.block(0, "mesh", whole);
     Reader near(options.contact.string(), MPI_COMM_NULL);
     Reader far(std::make_unique<socket::SocketSource>(options.contact.string(), stream_group(),
-                                                      ReaderOptions{}),
+                                                      ReaderOptions{}, ""),
                MPI_COMM_NULL);
 
     parallel::AlignedArray<float> values(static_cast<std::size_t>(whole.volume()));

@@ -28,7 +28,6 @@
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/source.hpp"
 #include "staging/transport/mpi/tags.hpp"
-#include "staging/transport/mpi/tiles.hpp"
 #include "staging/transport/mpi/windows.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "staging/writer.hpp"
@@ -560,31 +559,6 @@ TEST(StagingMpi, StateOfARankIsMadeOncePerTypeForAllThreads) {
     EXPECT_EQ(mpi::job_state<Second>().count, 0);
     EXPECT_EQ(&mpi::job_state<Second>(), &mpi::job_state<Second>());
     MPI_Barrier(MPI_COMM_WORLD);
-}
-
-TEST(StagingMpi, TilesContainEveryValueOnceWithinTheirMaximum) {
-    for (const Extent count : {Extent{1, 1, 1}, {3, 4, 5}, {7, 1, 40}, {1, 1, 1000}, {0, 3, 3}})
-        for (const std::int64_t components : {1, 3, 70})
-            for (const ComponentOrder order : {ComponentOrder::interleaved, ComponentOrder::planar})
-                for (const std::int64_t most : {8, 64, 500, 100'000'000}) {
-                    std::vector<int> seen(
-                        static_cast<std::size_t>(Box::of(count).volume() * components));
-                    mpi::TileCutter cutter(count, components, 8, order, most);
-                    while (const auto tile = cutter.next()) {
-                        EXPECT_LE(tile->box.volume() * tile->components * 8, most);
-                        ASSERT_TRUE((Box::of(count).contains(tile->box)));
-                        const Box& box = tile->box;
-                        for (std::int64_t z = box.lower[0]; z < box.upper[0]; ++z)
-                            for (std::int64_t y = box.lower[1]; y < box.upper[1]; ++y)
-                                for (std::int64_t x = box.lower[2]; x < box.upper[2]; ++x)
-                                    for (std::int64_t c = 0; c < tile->components; ++c)
-                                        ++seen[static_cast<std::size_t>(
-                                            ((z * count[1] + y) * count[2] + x) * components +
-                                            tile->first_component + c)];
-                    }
-                    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1),
-                              static_cast<std::ptrdiff_t>(seen.size()));
-                }
 }
 
 } // namespace

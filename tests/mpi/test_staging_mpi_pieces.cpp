@@ -20,6 +20,7 @@
 #include "staging/transport/mpi/source.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/transport/mpi/tile_sender.hpp"
+#include "staging/transport/mpi/tile_sizes.hpp"
 #include "staging/transport/mpi/windows.hpp"
 #include "staging/wire/message_codec.hpp"
 

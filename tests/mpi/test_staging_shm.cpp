@@ -11,17 +11,13 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "staging/staging_error.hpp"
-#include "staging/transport/shm/available_memory.hpp"
 #include "staging/transport/shm/mapped_segments.hpp"
 #include "staging/transport/shm/node_name.hpp"
-#include "staging/transport/shm/shared_memory_mapper.hpp"
 #include "staging/transport/shm/shared_segment.hpp"
 
 namespace uzushio::staging::shm {
@@ -108,8 +104,8 @@ TEST(StagingShm, MappedMemoryRemainsWhenTheWriterIsKilled) {
     kill(writer, SIGKILL);
     waitpid(writer, nullptr, 0);
     EXPECT_TRUE(has_pattern(seen, 3));
-    EXPECT_TRUE(map.intact(place));
     EXPECT_EQ(map.map(place).data(), seen.data());
+    EXPECT_NO_THROW(map.end_step());
     MappedSegments late;
     EXPECT_TRUE(late.map(place).empty()) << "its process has ended";
     close(pipe_ends[0]);
@@ -154,14 +150,15 @@ TEST(StagingShm, ARefilledSegmentIsNotTheAnnouncedStep) {
     MappedSegments map;
     const SegmentPlace first = segment->place();
     const auto seen = map.map(first);
-    EXPECT_TRUE(map.intact(first));
     segment->renew();
-    EXPECT_FALSE(map.intact(first));
     EXPECT_TRUE(map.map(first).empty());
     const SegmentPlace second = segment->place();
     EXPECT_NE(first, second);
     EXPECT_EQ(map.map(second).data(), seen.data()) << "mapped once";
     EXPECT_EQ(map.size(), 1u);
+    MappedSegments late;
+    EXPECT_TRUE(late.map(first).empty());
+    EXPECT_NO_THROW(late.end_step()) << "no value was read";
 }
 
 TEST(StagingShm, MappingsEndWithTheSegmentOrWhenUnusedForManySteps) {
@@ -183,26 +180,25 @@ TEST(StagingShm, MappingsEndWithTheSegmentOrWhenUnusedForManySteps) {
 
 TEST(StagingShm, AReplacedStepIsDetectedAtItsEnd) {
     const auto segment = make_shared_segment(some);
-    SharedMemoryMapper mapper;
-    EXPECT_EQ(mapper.node(), node_name());
-    EXPECT_FALSE(mapper.map(segment->place()).empty());
-    EXPECT_FALSE(mapper.map(segment->place()).empty());
-    EXPECT_NO_THROW(mapper.end());
-    EXPECT_FALSE(mapper.map(segment->place()).empty());
+    MappedSegments map;
+    EXPECT_FALSE(map.map(segment->place()).empty());
+    EXPECT_FALSE(map.map(segment->place()).empty());
+    EXPECT_NO_THROW(map.end_step());
+    EXPECT_FALSE(map.map(segment->place()).empty());
     segment->renew();
-    EXPECT_THROW(mapper.end(), PeerGone);
-    EXPECT_FALSE(mapper.map(segment->place()).empty());
-    EXPECT_NO_THROW(mapper.end()) << "the next step is intact";
+    EXPECT_THROW(map.end_step(), PeerGone);
+    EXPECT_FALSE(map.map(segment->place()).empty());
+    EXPECT_NO_THROW(map.end_step()) << "the next step is intact";
 }
 
 TEST(StagingShm, AMappedStepStaysIntactWhenTheWriterCloses) {
     auto segment = make_shared_segment(some);
     write_pattern(*segment, 4);
-    SharedMemoryMapper mapper;
-    const auto seen = mapper.map(segment->place());
+    MappedSegments map;
+    const auto seen = map.map(segment->place());
     segment.reset();
     EXPECT_TRUE(has_pattern(seen, 4));
-    EXPECT_NO_THROW(mapper.end());
+    EXPECT_NO_THROW(map.end_step());
 }
 
 TEST(StagingShm, MissingMemoryIsAnErrorWithTheRequestedSize) {
@@ -233,64 +229,6 @@ TEST(StagingShm, AllPagesAreAllocatedAtTheStart) {
     const auto before = faults();
     std::memset(segment->bytes().data(), 1, segment->bytes().size());
     EXPECT_LT(faults() - before, 4000) << "of 16384 pages, and those of a sanitizer";
-}
-
-/// Temporary folder with the files of a system's root.
-class FakeRoot {
-  public:
-    FakeRoot() {
-        std::array<char, 32> name{"/tmp/uzushio-root-XXXXXX"};
-        path_ = mkdtemp(name.data());
-        put("proc/meminfo", "MemTotal: 9000 kB\nMemFree:  10 kB\nMemAvailable:    2000 kB\n");
-    }
-    FakeRoot(const FakeRoot&) = delete;
-    FakeRoot& operator=(const FakeRoot&) = delete;
-    ~FakeRoot() { std::filesystem::remove_all(path_); }
-
-    void put(const std::string& file, const std::string& text) const {
-        std::filesystem::create_directories((path_ / file).parent_path());
-        std::ofstream(path_ / file) << text;
-    }
-    [[nodiscard]] std::size_t available() const { return available_memory(path_); }
-
-  private:
-    std::filesystem::path path_;
-};
-
-TEST(StagingMemory, IsTheFreeMemoryOfTheSystemIfNoGroupHasLess) {
-    const FakeRoot root;
-    EXPECT_EQ(root.available(), 2000u * 1024);
-    root.put("proc/self/cgroup", "0::/job\n");
-    root.put("sys/fs/cgroup/job/memory.max", "max\n");
-    root.put("sys/fs/cgroup/job/memory.current", "1000\n");
-    EXPECT_EQ(root.available(), 2000u * 1024) << "a group without a limit";
-    root.put("sys/fs/cgroup/job/memory.max", "99000000\n");
-    EXPECT_EQ(root.available(), 2000u * 1024) << "a group with a higher limit";
-    EXPECT_GT(available_memory(), 0u) << "of this machine";
-}
-
-TEST(StagingMemory, IsAtMostTheFreeMemoryOfTheGroup) {
-    const FakeRoot second; // version 2, with 100 bytes of inactive files
-    second.put("proc/self/cgroup", "0::/job/step\n");
-    second.put("sys/fs/cgroup/job/step/memory.max", "5000\n");
-    second.put("sys/fs/cgroup/job/step/memory.current", "3000\n");
-    EXPECT_EQ(second.available(), 2000u);
-    second.put("sys/fs/cgroup/job/step/memory.stat", "anon 2900\ninactive_file 100\n");
-    EXPECT_EQ(second.available(), 2100u);
-    second.put("sys/fs/cgroup/job/step/memory.current", "6000\n");
-    EXPECT_EQ(second.available(), 0u) << "above its limit";
-
-    const FakeRoot container; // its path is of the host and does not exist here
-    container.put("proc/self/cgroup", "0::/kubepods/pod7\n");
-    container.put("sys/fs/cgroup/memory.max", "5000\n");
-    container.put("sys/fs/cgroup/memory.current", "1000\n");
-    EXPECT_EQ(container.available(), 4000u);
-
-    const FakeRoot first; // version 1
-    first.put("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/job\n0::/\n");
-    first.put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "7000\n");
-    first.put("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1500\n");
-    EXPECT_EQ(first.available(), 5500u);
 }
 
 TEST(StagingShm, ProcessesOfOneNodeHaveOneName) {

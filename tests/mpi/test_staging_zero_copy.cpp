@@ -143,8 +143,9 @@ TEST(StagingZeroCopy, AReaderWithoutSharedMemoryReceivesTheSameValues) {
     const Folder folder;
     Solver solver(options_in(folder));
     const std::string contact = options_in(folder).contact.string();
-    Reader reader(std::make_unique<socket::SocketSource>(contact, solver.group, ReaderOptions{}),
-                  MPI_COMM_NULL);
+    Reader reader(
+        std::make_unique<socket::SocketSource>(contact, solver.group, ReaderOptions{}, ""),
+        MPI_COMM_NULL);
     for (std::int64_t i = 0; i < 4; ++i) {
         solver.publish(i);
         ASSERT_EQ(reader.next(long_enough), StepStatus::step);

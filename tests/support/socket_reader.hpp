@@ -19,9 +19,8 @@ namespace uzushio::staging::testing {
 class CheckingReader {
   public:
     explicit CheckingReader(const std::string& contact, const ReaderOptions& options = {},
-                            std::unique_ptr<socket::SegmentMapper> mapper = nullptr)
-        : source_(contact, stream_group(), options, std::move(mapper)),
-          limit_(options.answer_limit) {}
+                            const std::string& node = "")
+        : source_(contact, stream_group(), options, node), limit_(options.answer_limit) {}
 
     StepStatus next(std::chrono::nanoseconds limit) {
         const AnnouncedStep announced = source_.next(limit);

@@ -14,6 +14,9 @@
 #include "staging/queue/held_steps.hpp"
 #include "staging/queue/queue.hpp"
 #include "staging/queue/reader_session.hpp"
+#include "staging/queue/segment.hpp"
+#include "staging/transport/queued/heap_segment.hpp"
+#include "staging/transport/shm/shared_segment.hpp"
 #include "staging/transport/socket/address.hpp"
 #include "staging/transport/socket/contact.hpp"
 #include "staging/transport/socket/service.hpp"
@@ -22,15 +25,6 @@
 /// Writer with all its ranks in this process, for tests of sockets without a solver, an engine or
 /// MPI.
 namespace uzushio::staging::testing {
-
-class HeapSegment : public Segment {
-  public:
-    explicit HeapSegment(std::size_t bytes) : bytes_(bytes) {}
-    [[nodiscard]] std::span<std::byte> bytes() override { return bytes_; }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
 
 /// Decomposition and layout of the test's only field "u".
 struct Shape {
@@ -76,9 +70,9 @@ inline StepInfo make_step(const Shape& shape, std::uint64_t number) {
 
 /// Return the memory of one rank, with all values set.
 inline std::shared_ptr<Segment> make_segment(const StepInfo& step, std::uint32_t rank,
-                                             std::uint64_t number) {
+                                             std::uint64_t number, const MakeSegment& make) {
     const Block& block = step.blocks[rank];
-    auto segment = std::make_shared<HeapSegment>(stored_bytes(step, block, block.arrays[0]));
+    std::shared_ptr<Segment> segment = make(stored_bytes(step, block, block.arrays[0]));
     const Box box = stored_box(step, block, block.arrays[0]);
     const ArrayLayout& layout = block.arrays[0].layout;
     const std::int64_t components = step.fields[0].components;
@@ -127,7 +121,7 @@ class HandMadeWriter {
         EngineOptions::Tcp tcp;
         QueueOptions queue;
         std::string stream = "flow";
-        std::string node; ///< with it, announcements contain the addresses of segments
+        std::string node; ///< if given, segments are in shared memory
     };
 
     HandMadeWriter(const std::filesystem::path& contact, const Options& options)
@@ -158,15 +152,14 @@ class HandMadeWriter {
             part.blocks = {step.blocks[rank]};
             held_[rank]->put(std::make_shared<const HeldStep>(
                 HeldStep{number, std::make_shared<const StepInfo>(part), rank,
-                         make_segment(step, rank, number)}));
+                         make_segment(step, rank, number,
+                                      options_.node.empty() ? queued::make_heap_segment
+                                                            : shm::make_shared_segment)}));
         }
         Announce announce{number, {}, step};
         if (!options_.node.empty())
-            for (std::uint32_t rank = 0; rank < options_.shape.ranks; ++rank) {
-                const auto bytes_there = memory(number, rank);
-                announce.places.push_back({1, reinterpret_cast<std::uintptr_t>(bytes_there.data()),
-                                           bytes_there.size(), 1});
-            }
+            for (const auto& held : held_)
+                announce.places.push_back(held->find(number)->segment->place());
         queue_->commit(std::make_shared<EncodedAnnounce>(encode(announce)), bytes);
         return true;
     }

@@ -11,6 +11,7 @@
 
 #include "staging/datamodel/copy.hpp"
 #include "staging/datamodel/run_cursor.hpp"
+#include "staging/datamodel/tile_cutter.hpp"
 #include "support/random_array.hpp"
 
 namespace uzushio::staging {
@@ -94,6 +95,38 @@ TEST(StagingRuns, ContiguousAxesAreMergedIntoOne) {
     EXPECT_EQ(natural_order(apart.layout), ComponentOrder::planar);
     EXPECT_EQ(RunCursor(apart, ComponentOrder::planar).run_bytes(), whole.bytes());
     EXPECT_EQ(natural_order(whole.layout), ComponentOrder::interleaved);
+}
+
+TEST(StagingTiles, ContainEveryValueOnceWithinTheirMaximum) {
+    for (const Extent count :
+         {Extent{1, 1, 1}, {3, 4, 5}, {7, 1, 40}, {1, 1, 1000}, {0, 3, 3}, {3, 3, 0}})
+        for (const std::int64_t components : {1, 3, 70})
+            for (const ComponentOrder order : {ComponentOrder::interleaved, ComponentOrder::planar})
+                for (const std::int64_t most : {8, 64, 500, 100'000'000}) {
+                    std::vector<int> seen(
+                        static_cast<std::size_t>(Box::of(count).volume() * components));
+                    std::int64_t tiles = 0;
+                    TileCutter cutter(count, components, 8, order, most);
+                    while (const auto tile = cutter.next()) {
+                        ++tiles;
+                        EXPECT_FALSE(tile->box.empty());
+                        EXPECT_LE(tile->box.volume() * tile->components * 8, most);
+                        ASSERT_TRUE((Box::of(count).contains(tile->box)));
+                        const Box& box = tile->box;
+                        for (std::int64_t z = box.lower[0]; z < box.upper[0]; ++z)
+                            for (std::int64_t y = box.lower[1]; y < box.upper[1]; ++y)
+                                for (std::int64_t x = box.lower[2]; x < box.upper[2]; ++x)
+                                    for (std::int64_t c = 0; c < tile->components; ++c)
+                                        ++seen[static_cast<std::size_t>(
+                                            ((z * count[1] + y) * count[2] + x) * components +
+                                            tile->first_component + c)];
+                    }
+                    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1),
+                              static_cast<std::ptrdiff_t>(seen.size()));
+                    if (std::ssize(seen) * 8 <= most) {
+                        EXPECT_EQ(tiles, seen.empty() ? 0 : 1);
+                    }
+                }
 }
 
 TEST(StagingCopy, ReachesBeyondFourGibibytes) {

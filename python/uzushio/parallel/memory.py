@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 import re
 import resource
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _ROOT = Path("/")
-#: Controls of the two versions of Linux's control groups: limit, use, and of memory.stat the key
-#: of the file cache that the kernel can reclaim.
-_V2 = ("memory.max", "memory.current", "inactive_file")
-_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 
 @dataclass(frozen=True)
@@ -42,11 +37,10 @@ def node_memory(root: Path = _ROOT) -> FreeMemory:
     Args:
         root: folder that holds `proc` and `sys`.
     """
-    available = FreeMemory(1024.0 * _table(root / "proc/meminfo")["MemAvailable"], "free memory")
-    return min(
-        [available, *(FreeMemory(left, "control group") for left in _group_headrooms(root))],
-        key=lambda free: free.bytes,
-    )
+    from uzushio import _core
+
+    available, limit = _core.parallel.available_memory(root)
+    return FreeMemory(float(available), limit)
 
 
 def process_memory(root: Path = _ROOT) -> FreeMemory | None:
@@ -120,35 +114,3 @@ def _table(file: Path) -> dict[str, float]:
     """Read lines of a key, a number and perhaps a unit."""
     found = re.finditer(r"^(\w+):?\s+(\d+)\b", file.read_text("ascii", "replace"), re.MULTILINE)
     return {line[1]: float(line[2]) for line in found}
-
-
-def _group_headrooms(root: Path) -> Iterator[float]:
-    """Yield the free memory of each control group of this process, from the innermost."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        number, controllers, path = line.split(":", 2)
-        if number == "0":
-            mount, names = root / "sys/fs/cgroup", _V2
-        elif "memory" in controllers.split(","):
-            mount, names = root / "sys/fs/cgroup/memory", _V1
-        else:
-            continue
-        # In a container the path may be that of the host; the mount is the container's own group.
-        inner = mount / path.strip("/")
-        for folder in [inner, *inner.parents]:
-            if folder.is_relative_to(mount):
-                yield from _headroom(folder, *names)
-
-
-def _headroom(folder: Path, limit: str, current: str, reclaimable: str) -> Iterator[float]:
-    """Yield the free memory of one control group; nothing if it has no limit."""
-    try:
-        largest = float((folder / limit).read_text())  # "max" without a limit
-        used = float((folder / current).read_text())
-        cache = _table(folder / "memory.stat").get(reclaimable, 0.0)
-    except (OSError, ValueError):
-        return
-    yield max(0.0, largest - used + cache)

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 
@@ -38,5 +39,21 @@ template <class Byte> class RunCursor {
 };
 
 template <class Byte> RunCursor(const BasicArrayView<Byte>&, ComponentOrder) -> RunCursor<Byte>;
+
+/// Copy a cursor's next bytes to `to`, or from `from`. At least as many must be left.
+inline void pack(RunCursor<const std::byte>& cursor, std::span<std::byte> to) {
+    while (!to.empty()) {
+        const auto run = cursor.next(std::ssize(to));
+        std::memcpy(to.data(), run.data(), run.size());
+        to = to.subspan(run.size());
+    }
+}
+inline void unpack(std::span<const std::byte> from, RunCursor<std::byte>& cursor) {
+    while (!from.empty()) {
+        const auto run = cursor.next(std::ssize(from));
+        std::memcpy(run.data(), from.data(), run.size());
+        from = from.subspan(run.size());
+    }
+}
 
 } // namespace uzushio::staging

@@ -22,6 +22,13 @@ enum class ComponentOrder : std::uint8_t {
                                                        : ComponentOrder::interleaved;
 }
 
+/// Return the layout without gaps whose memory is in stream order.
+[[nodiscard]] constexpr ArrayLayout stream_layout(const Extent& count, std::int64_t components,
+                                                  std::int64_t scalar_bytes, ComponentOrder order) {
+    return order == ComponentOrder::planar ? planar(count, scalar_bytes)
+                                           : interleaved(count, components, scalar_bytes);
+}
+
 /// Contiguous bytes.
 struct ByteRun {
     std::int64_t offset = 0; ///< from the first value of the array

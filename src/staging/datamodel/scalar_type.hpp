@@ -42,24 +42,4 @@ enum class ScalarType : std::uint8_t { float32 = 1, float64 = 2, int32 = 3, int6
     return "unknown";
 }
 
-template <class T> struct ScalarTypeOf;
-template <> struct ScalarTypeOf<float> {
-    static constexpr ScalarType value = ScalarType::float32;
-};
-template <> struct ScalarTypeOf<double> {
-    static constexpr ScalarType value = ScalarType::float64;
-};
-template <> struct ScalarTypeOf<std::int32_t> {
-    static constexpr ScalarType value = ScalarType::int32;
-};
-template <> struct ScalarTypeOf<std::int64_t> {
-    static constexpr ScalarType value = ScalarType::int64;
-};
-template <> struct ScalarTypeOf<std::uint8_t> {
-    static constexpr ScalarType value = ScalarType::uint8;
-};
-
-/// ScalarType of a C++ type; does not compile for unsupported types.
-template <class T> inline constexpr ScalarType scalar_type_of = ScalarTypeOf<T>::value;
-
 } // namespace uzushio::staging

@@ -6,55 +6,27 @@
 
 namespace uzushio::staging {
 
+void QueueReader::Detacher::operator()(Queue* queue) const { queue->remove_reader(id); }
+
 QueueReader::QueueReader(std::shared_ptr<Queue> queue, std::uint64_t id)
-    : queue_(std::move(queue)), id_(id) {}
+    : queue_(queue.get(), Detacher{queue, id}) {}
 
-QueueReader::QueueReader(QueueReader&& other) noexcept
-    : queue_(std::exchange(other.queue_, nullptr)), id_(other.id_) {}
+Delivery QueueReader::next(std::chrono::nanoseconds limit) { return queue_->next(id(), limit); }
 
-QueueReader& QueueReader::operator=(QueueReader&& other) noexcept {
-    QueueReader old(std::exchange(queue_, std::exchange(other.queue_, nullptr)), id_);
-    id_ = other.id_;
-    return *this;
-}
+void QueueReader::set_latest_only(bool latest_only) { queue_->set_latest_only(id(), latest_only); }
 
-QueueReader::~QueueReader() {
-    if (queue_)
-        queue_->remove_reader(id_);
-}
+bool QueueReader::release(std::uint64_t sequence) { return queue_->release(id(), sequence); }
 
-Delivery QueueReader::next(std::chrono::nanoseconds limit) {
-    return queue_ ? queue_->next(id_, limit) : Delivery{StepStatus::detached, 0, 0, nullptr};
-}
+void QueueReader::detach() { queue_->detach(id()); }
 
-void QueueReader::set_latest_only(bool latest_only) {
-    if (queue_)
-        queue_->set_latest_only(id_, latest_only);
-}
+bool QueueReader::send(Command command) { return queue_->commands_.put(id(), std::move(command)); }
 
-bool QueueReader::release(std::uint64_t sequence) {
-    return queue_ && queue_->release(id_, sequence);
-}
+std::optional<Reply> QueueReader::next_reply() { return queue_->commands_.next_reply(id()); }
 
-void QueueReader::detach() {
-    if (queue_)
-        queue_->detach(id_);
-}
+std::uint64_t QueueReader::delivered() const { return queue_->state_of(id()).delivered; }
 
-bool QueueReader::send(Command command) {
-    return queue_ && queue_->commands_.put(id_, std::move(command));
-}
+std::uint64_t QueueReader::missed() const { return queue_->state_of(id()).missed; }
 
-std::optional<Reply> QueueReader::next_reply() {
-    return queue_ ? queue_->commands_.next_reply(id_) : std::nullopt;
-}
-
-std::uint64_t QueueReader::delivered() const {
-    return queue_ ? queue_->state_of(id_).delivered : 0;
-}
-
-std::uint64_t QueueReader::missed() const { return queue_ ? queue_->state_of(id_).missed : 0; }
-
-bool QueueReader::stalled() const { return queue_ && queue_->state_of(id_).stalled; }
+bool QueueReader::stalled() const { return queue_->state_of(id()).stalled; }
 
 } // namespace uzushio::staging

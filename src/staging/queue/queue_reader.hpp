@@ -14,13 +14,10 @@ class Queue;
 
 /// Reader of a Queue, made by `Queue::attach`. The destructor detaches it and releases its steps.
 /// It shares the ownership of the queue. Members are thread-safe, except the destructor and moves.
+/// After it was moved, it can only be destroyed or assigned to.
 class QueueReader {
   public:
-    QueueReader() = default;
     QueueReader(std::shared_ptr<Queue> queue, std::uint64_t id);
-    QueueReader(QueueReader&& other) noexcept;
-    QueueReader& operator=(QueueReader&& other) noexcept;
-    ~QueueReader();
 
     /// Wait for the next step up to `limit`. Zero: do not wait.
     [[nodiscard]] Delivery next(std::chrono::nanoseconds limit);
@@ -48,8 +45,14 @@ class QueueReader {
     [[nodiscard]] bool stalled() const;
 
   private:
-    std::shared_ptr<Queue> queue_;
-    std::uint64_t id_ = 0;
+    struct Detacher {
+        std::shared_ptr<Queue> owner;
+        std::uint64_t id;
+        void operator()(Queue* queue) const;
+    };
+    [[nodiscard]] std::uint64_t id() const { return queue_.get_deleter().id; }
+
+    std::unique_ptr<Queue, Detacher> queue_;
 };
 
 } // namespace uzushio::staging

@@ -3,35 +3,22 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
-#include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
-#include <chrono>
 #include <new>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "staging/home_path.hpp"
 #include "staging/notice.hpp"
-#include "staging/relay/buffer_budget.hpp"
 #include "staging/relay/splice.hpp"
-#include "staging/relay/stop_notice.hpp"
-#include "staging/relay/upstream.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
-#include "staging/transport/socket/contact.hpp"
 #include "staging/transport/socket/handshake.hpp"
-#include "staging/transport/socket/listener.hpp"
-#include "staging/transport/socket/secret.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::relay {
 namespace {
-
-using socket::Connection;
-using Peer = std::shared_ptr<Connection>;
 
 constexpr auto status_interval = std::chrono::milliseconds(100);
 /// A waiting reader gets an error after this time, before its own timeout; it then requests again.
@@ -47,44 +34,7 @@ constexpr std::size_t min_bytes = std::size_t{1} << 20;
 
 } // namespace
 
-class Relay::Implementation {
-  public:
-    Implementation(RelayOptions options, const parallel::CollectiveGroup& group);
-    ~Implementation();
-
-    void run(const std::function<bool()>& keep_running);
-    [[nodiscard]] RelayStatus status() const;
-
-  private:
-    [[nodiscard]] Hello hello() const;
-    [[nodiscard]] asio::awaitable<void> serve(Peer peer, Hello theirs);
-    [[nodiscard]] asio::awaitable<void> serve_control(Peer peer, Hello theirs);
-    [[nodiscard]] asio::awaitable<void> send_error(Peer peer, Error error);
-    [[nodiscard]] Endpoints endpoints_for(const socket::WriterConnection& writer) const;
-    [[nodiscard]] asio::awaitable<void> watch_writer();
-    void notify_waiting();
-    void serve_for(std::chrono::nanoseconds time);
-    void publish_contact();
-
-    RelayOptions options_;
-    const parallel::CollectiveGroup& group_;
-    socket::Secret secret_;
-    RelayStatus status_;
-    bool writer_ended_ = false;
-    bool writer_seen_ = false;
-    bool refused_ = false;            ///< the last connection to the contact was refused
-    std::string obstacle_, notified_; ///< why there is no writer yet
-    socket::Deadline notice_time_{};
-    std::vector<std::string> addresses_; ///< of the relay's ranks, on rank 0
-    asio::io_context io_{1};             ///< outlives all connections
-    BufferBudget budget_;
-    std::optional<Upstream> upstream_;
-    std::optional<socket::Listener> listener_;
-    std::optional<socket::PublishedContact> contact_;
-    std::optional<StopNotice> stop_notice_;
-};
-
-Relay::Implementation::Implementation(RelayOptions options, const parallel::CollectiveGroup& group)
+Relay::Relay(RelayOptions options, const parallel::CollectiveGroup& group)
     : options_(std::move(options)), group_(group), secret_(group.from_root(socket::make_secret)),
       budget_(options_.bytes) {
     options_.from = with_home(options_.from).string();
@@ -120,16 +70,16 @@ Relay::Implementation::Implementation(RelayOptions options, const parallel::Coll
     stop_notice_.emplace(group_);
 }
 
-Relay::Implementation::~Implementation() { listener_->stop(); }
+Relay::~Relay() { listener_->stop(); }
 
-Hello Relay::Implementation::hello() const {
+Hello Relay::hello() const {
     return {.role = Role::relay,
             .rank = static_cast<std::uint32_t>(group_.rank()),
             .ranks = static_cast<std::uint32_t>(group_.size()),
             .stream = status_.stream};
 }
 
-void Relay::Implementation::publish_contact() {
+void Relay::publish_contact() {
     contact_.reset();
     contact_.emplace(options_.to, socket::Contact{status_.stream, "relay", addresses_.front(),
                                                   secret_, options_.listen.tls, 0, ""});
@@ -137,7 +87,7 @@ void Relay::Implementation::publish_contact() {
 
 // ---- connections ------------------------------------------------------------------------------
 
-asio::awaitable<void> Relay::Implementation::serve(Peer peer, Hello theirs) {
+asio::awaitable<void> Relay::serve(Peer peer, Hello theirs) {
     if (status_.connections >= budget_.max_pairs()) {
         const Error full{ErrorCode::limit, sentence("The relay forwards ", status_.connections,
                                                     " connections, the maximum for its memory.")};
@@ -168,7 +118,7 @@ asio::awaitable<void> Relay::Implementation::serve(Peer peer, Hello theirs) {
         co_await send_error(peer, *error);
 }
 
-asio::awaitable<void> Relay::Implementation::serve_control(Peer peer, Hello theirs) {
+asio::awaitable<void> Relay::serve_control(Peer peer, Hello theirs) {
     if (group_.rank() != 0)
         throw socket::Refused(ErrorCode::request, "Readers attach to rank 0 of the relay.");
     const socket::WriterConnection writer =
@@ -187,7 +137,7 @@ asio::awaitable<void> Relay::Implementation::serve_control(Peer peer, Hello thei
 }
 
 /// Return the writer's endpoints with addresses of the relay. No reader shares the writer's node.
-Endpoints Relay::Implementation::endpoints_for(const socket::WriterConnection& writer) const {
+Endpoints Relay::endpoints_for(const socket::WriterConnection& writer) const {
     Endpoints endpoints;
     endpoints.session = writer.endpoints.session;
     for (std::size_t rank = 0; rank < writer.endpoints.ranks.size(); ++rank)
@@ -195,7 +145,7 @@ Endpoints Relay::Implementation::endpoints_for(const socket::WriterConnection& w
     return endpoints;
 }
 
-asio::awaitable<void> Relay::Implementation::send_error(Peer peer, Error error) {
+asio::awaitable<void> Relay::send_error(Peer peer, Error error) {
     const auto bytes = encode(error);
     try {
         co_await peer->send(std::span<const std::byte>(bytes), final_message_timeout);
@@ -220,7 +170,7 @@ asio::awaitable<void> Relay::Implementation::send_error(Peer peer, Error error) 
 
 /// On rank 0: wait for the writer and, with `once`, for its end. The end is probed while no reader
 /// is attached: a closed control channel may follow a reader's Detach as well.
-asio::awaitable<void> Relay::Implementation::watch_writer() {
+asio::awaitable<void> Relay::watch_writer() {
     asio::steady_timer pause(io_);
     while (!writer_seen_ || (options_.once && !writer_ended_)) {
         if (!writer_seen_ || status_.readers == 0)
@@ -245,7 +195,7 @@ asio::awaitable<void> Relay::Implementation::watch_writer() {
 }
 
 /// Print the obstacle once, and again when it changes; a refused connection at once.
-void Relay::Implementation::notify_waiting() {
+void Relay::notify_waiting() {
     if (writer_seen_ || obstacle_ == notified_ ||
         (!refused_ && socket::Clock::now() < notice_time_))
         return;
@@ -255,7 +205,7 @@ void Relay::Implementation::notify_waiting() {
                     ". ", obstacle_));
 }
 
-void Relay::Implementation::serve_for(std::chrono::nanoseconds time) {
+void Relay::serve_for(std::chrono::nanoseconds time) {
     const auto end = socket::after(time);
     do {
         io_.restart();
@@ -267,7 +217,7 @@ void Relay::Implementation::serve_for(std::chrono::nanoseconds time) {
     } while (socket::Clock::now() < end);
 }
 
-void Relay::Implementation::run(const std::function<bool()>& keep_running) {
+void Relay::run(const std::function<bool()>& keep_running) {
     const bool first = group_.rank() == 0;
     notice_time_ = socket::after(std::chrono::seconds(2));
     const socket::Deadline deadline = socket::after(options_.wait);
@@ -294,16 +244,5 @@ void Relay::Implementation::run(const std::function<bool()>& keep_running) {
         throw PeerGone("No writer was found within " + to_seconds(options_.wait) + ". " +
                        obstacle_ + " Start the writer, or raise --wait.");
 }
-
-RelayStatus Relay::Implementation::status() const { return status_; }
-
-Relay::Relay(RelayOptions options, const parallel::CollectiveGroup& group)
-    : implementation_(std::make_unique<Implementation>(std::move(options), group)) {}
-
-Relay::~Relay() = default;
-
-void Relay::run(const std::function<bool()>& keep_running) { implementation_->run(keep_running); }
-
-RelayStatus Relay::status() const { return implementation_->status(); }
 
 } // namespace uzushio::staging::relay

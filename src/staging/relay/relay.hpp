@@ -1,15 +1,28 @@
 #pragma once
 
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
+#include "staging/relay/buffer_budget.hpp"
+#include "staging/relay/stop_notice.hpp"
+#include "staging/relay/upstream.hpp"
+#include "staging/transport/socket/connection.hpp"
+#include "staging/transport/socket/contact.hpp"
+#include "staging/transport/socket/listener.hpp"
+#include "staging/transport/socket/secret.hpp"
+#include "staging/transport/socket/writer_connection.hpp"
+#include "staging/wire/messages.hpp"
 
 /// Forwarding of a stream between two networks: the writer in one, readers in the other.
 namespace uzushio::staging::relay {
@@ -67,11 +80,37 @@ class Relay {
     void run(const std::function<bool()>& keep_running);
 
     /// For `keep_running`, and after `run` has returned.
-    [[nodiscard]] RelayStatus status() const;
+    [[nodiscard]] const RelayStatus& status() const { return status_; }
 
   private:
-    class Implementation;
-    std::unique_ptr<Implementation> implementation_;
+    using Peer = std::shared_ptr<socket::Connection>;
+
+    [[nodiscard]] Hello hello() const;
+    [[nodiscard]] asio::awaitable<void> serve(Peer peer, Hello theirs);
+    [[nodiscard]] asio::awaitable<void> serve_control(Peer peer, Hello theirs);
+    [[nodiscard]] asio::awaitable<void> send_error(Peer peer, Error error);
+    [[nodiscard]] Endpoints endpoints_for(const socket::WriterConnection& writer) const;
+    [[nodiscard]] asio::awaitable<void> watch_writer();
+    void notify_waiting();
+    void serve_for(std::chrono::nanoseconds time);
+    void publish_contact();
+
+    RelayOptions options_;
+    const parallel::CollectiveGroup& group_;
+    socket::Secret secret_;
+    RelayStatus status_;
+    bool writer_ended_ = false;
+    bool writer_seen_ = false;
+    bool refused_ = false;            ///< the last connection to the contact was refused
+    std::string obstacle_, notified_; ///< why there is no writer yet
+    socket::Deadline notice_time_{};
+    std::vector<std::string> addresses_; ///< of the relay's ranks, on rank 0
+    asio::io_context io_{1};             ///< outlives all connections
+    BufferBudget budget_;
+    std::optional<Upstream> upstream_;
+    std::optional<socket::Listener> listener_;
+    std::optional<socket::PublishedContact> contact_;
+    std::optional<StopNotice> stop_notice_;
 };
 
 } // namespace uzushio::staging::relay

@@ -13,7 +13,6 @@
 #include "staging/transport/mpi/engine.hpp"
 #include "staging/transport/queued/heap_segment.hpp"
 #include "staging/transport/shm/node_name.hpp"
-#include "staging/transport/shm/shared_memory_mapper.hpp"
 #include "staging/transport/shm/shared_segment.hpp"
 #include "staging/transport/socket/engine.hpp"
 #include "staging/transport/socket/source.hpp"
@@ -68,11 +67,7 @@ const std::vector<ContactEntry>& readers() {
         {file::is_store_contact, make<file::FileSource>},
         {mpi::is_mpi_contact, mpi::attach_mpi},
         // Last: any name matches, because the contact file may not exist yet.
-        {[](const std::string&) { return true; },
-         [](const auto& contact, const auto& group, const auto& options) {
-             return std::make_unique<socket::SocketSource>(
-                 contact, group, options, std::make_unique<shm::SharedMemoryMapper>());
-         }},
+        {[](const std::string&) { return true; }, make<socket::SocketSource>},
     };
     return entries;
 }

@@ -7,8 +7,6 @@
 
 #include "staging/require.hpp"
 #include "staging/wire/decode_error.hpp"
-#include "staging/wire/decoder.hpp"
-#include "staging/wire/encoder.hpp"
 #include "staging/wire/step_codec.hpp"
 
 namespace uzushio::staging {
@@ -16,10 +14,8 @@ namespace {
 
 constexpr Require<DecodeError> require_valid;
 
-// One overload of `parts` per message defines both directions (see step_codec.cpp).
-
-template <class T, class Object>
-concept Is = std::same_as<std::remove_const_t<T>, Object>;
+// One overload of `parts` for each message; see parts.hpp. The numbers after lists are the minimum
+// bytes of an item.
 
 template <class Wire> void parts(Wire& wire, Is<Hello> auto& m) {
     wire.number(m.version);
@@ -36,26 +32,10 @@ template <class Wire> void parts(Wire& wire, Is<Challenge> auto& m) { wire.raw(m
 
 template <class Wire> void parts(Wire& wire, Is<Response> auto& m) { wire.raw(m.code); }
 
-template <class Wire> void parts(Wire& wire, Is<Endpoints> auto& m) {
-    wire.list(m.ranks, 8, "endpoints", [&](auto& endpoint) {
-        wire.text(endpoint.address, "address");
-        wire.text(endpoint.node, "node");
-    });
-    wire.number(m.session);
-}
-
 template <class Wire> void parts(Wire& wire, Is<Announce> auto& m) {
     wire.number(m.sequence);
-    wire.list(m.places, 32, "places", [&](auto& place) {
-        wire.number(place.process);
-        wire.number(place.handle);
-        wire.number(place.bytes);
-        wire.number(place.token);
-    });
-    if constexpr (Wire::decodes)
-        decode(wire, m.step);
-    else
-        encode(wire, m.step);
+    wire.list(m.places, 32, "places", [&](auto& place) { parts(wire, place); });
+    parts(wire, m.step);
 }
 
 template <class Wire> void parts(Wire& wire, Is<PieceRequest> auto& m) {

@@ -13,6 +13,7 @@
 #include "staging/wire/decode_limits.hpp"
 #include "staging/wire/frame_header.hpp"
 #include "staging/wire/messages.hpp"
+#include "staging/wire/parts.hpp"
 
 namespace uzushio::staging {
 
@@ -49,6 +50,21 @@ inline constexpr std::uint16_t wire_type = []<class... T>(std::variant<T...>*) {
 template <class M> [[nodiscard]] bool is_type(std::span<const std::byte> bytes) {
     return bytes.size() >= FrameHeader::size &&
            decode_frame_header(bytes.first<FrameHeader::size>()).type == wire_type<M>;
+}
+
+/// Parts of objects of which several messages consist; see parts.hpp.
+template <class Wire> void parts(Wire& wire, Is<Endpoints> auto& endpoints) {
+    wire.list(endpoints.ranks, 8, "endpoints", [&](auto& endpoint) {
+        wire.text(endpoint.address, "address");
+        wire.text(endpoint.node, "node");
+    });
+    wire.number(endpoints.session);
+}
+template <class Wire> void parts(Wire& wire, Is<SegmentPlace> auto& place) {
+    wire.number(place.process);
+    wire.number(place.handle);
+    wire.number(place.bytes);
+    wire.number(place.token);
 }
 
 /// Decode a body without a check of its checksum: for checked bytes, and for fuzzing.

@@ -2,6 +2,7 @@
 
 #include "staging/datamodel/model_error.hpp"
 #include "staging/wire/decode_error.hpp"
+#include "staging/wire/parts.hpp"
 
 namespace uzushio::staging {
 namespace {
@@ -117,9 +118,9 @@ template <class Wire> void pass_step(Wire& wire, auto& step) {
 
 } // namespace
 
-void encode(Encoder& to, const StepInfo& step) { pass_step(to, step); }
+void parts(Encoder& to, const StepInfo& step) { pass_step(to, step); }
 
-void decode(Decoder& from, StepInfo& step) {
+void parts(Decoder& from, StepInfo& step) {
     pass_step(from, step);
     try {
         validate(step);
@@ -128,18 +129,10 @@ void decode(Decoder& from, StepInfo& step) {
     }
 }
 
-std::vector<std::byte> encode_step(const StepInfo& step) {
-    Encoder encoder;
-    encode(encoder, step);
-    return encoder.take();
-}
+std::vector<std::byte> encode_step(const StepInfo& step) { return encode_parts(step); }
 
 StepInfo decode_step(std::span<const std::byte> bytes, const DecodeLimits& limits) {
-    Decoder decoder(bytes, limits);
-    StepInfo step;
-    decode(decoder, step);
-    decoder.finish();
-    return step;
+    return decode_parts<StepInfo>(bytes, limits);
 }
 
 } // namespace uzushio::staging

@@ -11,9 +11,9 @@
 
 namespace uzushio::staging {
 
-void encode(Encoder& to, const StepInfo& step);
-/// Decode and validate a step. Throws DecodeError if it is invalid.
-void decode(Decoder& from, StepInfo& step);
+/// See parts.hpp. Decoding validates the step, and throws DecodeError if it is invalid.
+void parts(Encoder& to, const StepInfo& step);
+void parts(Decoder& from, StepInfo& step);
 
 /// Encode a step alone: for gathering parts of ranks, and for files.
 [[nodiscard]] std::vector<std::byte> encode_step(const StepInfo& step);

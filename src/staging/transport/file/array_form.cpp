@@ -13,8 +13,7 @@ ArrayForm ArrayForm::of(const StepInfo& step, const Block& block, const StoredAr
 }
 
 ArrayLayout ArrayForm::layout() const {
-    return order == ComponentOrder::planar ? planar(count, scalar_bytes)
-                                           : interleaved(count, components, scalar_bytes);
+    return stream_layout(count, components, scalar_bytes, order);
 }
 
 std::vector<std::int64_t> ArrayForm::shape() const {

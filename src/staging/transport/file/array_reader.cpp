@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 
 #include "staging/datamodel/run_cursor.hpp"
@@ -11,6 +10,7 @@
 #include "staging/transport/file/documents.hpp"
 #include "staging/transport/file/names.hpp"
 #include "staging/wire/crc32c.hpp"
+#include "staging/wire/decoder.hpp"
 
 namespace uzushio::staging::file {
 namespace {
@@ -20,10 +20,9 @@ constexpr std::int64_t long_run = 32 << 10;  ///< worth its own system call
 constexpr std::int64_t small_gap = 16 << 10; ///< cheaper to read than to skip
 constexpr std::size_t max_document_bytes = 16 << 20;
 
-std::uint32_t little_endian(std::span<const std::byte> bytes) {
+std::uint32_t decode_sum(std::span<const std::byte> bytes) {
     std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < 4; ++i)
-        sum |= static_cast<std::uint32_t>(bytes[i]) << (8 * i);
+    Decoder(bytes, DecodeLimits{}).number(sum);
     return sum;
 }
 
@@ -61,7 +60,7 @@ class Scatter {
             if (sum != nullptr)
                 *sum = crc32c(part, *sum);
             if (!direct)
-                scatter(part);
+                unpack(part, to_);
             offset += std::ssize(part);
             bytes -= std::ssize(part);
         }
@@ -75,19 +74,12 @@ class Scatter {
             buffer_.first(static_cast<std::size_t>(runs.back().offset + runs.back().bytes - begin));
         file.read(all, begin);
         for (const ByteRun& run : runs)
-            scatter(all.subspan(static_cast<std::size_t>(run.offset - begin),
-                                static_cast<std::size_t>(run.bytes)));
+            unpack(all.subspan(static_cast<std::size_t>(run.offset - begin),
+                               static_cast<std::size_t>(run.bytes)),
+                   to_);
     }
 
   private:
-    void scatter(std::span<const std::byte> bytes) {
-        while (!bytes.empty()) {
-            const auto run = to_.next(std::ssize(bytes));
-            std::memcpy(run.data(), bytes.data(), run.size());
-            bytes = bytes.subspan(run.size());
-        }
-    }
-
     RunCursor<std::byte> to_;
     std::span<std::byte> buffer_;
 };
@@ -187,7 +179,7 @@ void ArrayReader::check_sum(const FileHandle& file, const ChunkGrid& grid, std::
     }
     std::array<std::byte, sum_bytes> stored{};
     file.read(stored, grid.chunk_bytes());
-    if (little_endian(stored) != sum)
+    if (decode_sum(stored) != sum)
         throw_damaged(file.path());
     verified_.insert(file.path());
 }
@@ -200,7 +192,7 @@ std::vector<std::byte> read_table(const std::filesystem::path& folder) {
     check_size(file, bytes); // before memory is allocated
     std::vector<std::byte> table(static_cast<std::size_t>(bytes + sum_bytes));
     file.read(table, 0);
-    const std::uint32_t stored = little_endian(std::span(table).last(sum_bytes));
+    const std::uint32_t stored = decode_sum(std::span(table).last(sum_bytes));
     table.resize(static_cast<std::size_t>(bytes));
     if (crc32c(table) != stored)
         throw_damaged(file.path());

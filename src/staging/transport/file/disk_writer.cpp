@@ -5,6 +5,7 @@
 
 #include "staging/transport/file/packed_stream.hpp"
 #include "staging/wire/crc32c.hpp"
+#include "staging/wire/encoder.hpp"
 
 namespace uzushio::staging::file {
 namespace {
@@ -13,13 +14,6 @@ namespace {
 constexpr std::size_t buffer_bytes = 512 << 10;
 // With more files, one sync of the whole file system is faster than one for each file.
 constexpr std::size_t max_open_files = 128;
-
-std::array<std::byte, 4> little_endian(std::uint32_t sum) {
-    std::array<std::byte, 4> bytes{};
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        bytes[i] = static_cast<std::byte>(sum >> (8 * i));
-    return bytes;
-}
 
 } // namespace
 
@@ -49,7 +43,9 @@ std::uint32_t DiskWriter::write_array(const std::filesystem::path& folder,
             file.write(bytes);
             rest -= std::ssize(bytes);
         }
-        file.write(little_endian(sum));
+        Encoder encoded_sum;
+        encoded_sum.number(sum);
+        file.write(encoded_sum.bytes());
         if (wait_)
             file.begin_sync();
         track(std::move(file));

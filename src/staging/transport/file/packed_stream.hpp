@@ -6,6 +6,7 @@
 
 #include "staging/datamodel/array_view.hpp"
 #include "staging/datamodel/run_cursor.hpp"
+#include "staging/datamodel/tile_cutter.hpp"
 
 namespace uzushio::staging::file {
 
@@ -21,16 +22,15 @@ class PackedStream {
     [[nodiscard]] std::span<const std::byte> next(std::int64_t max_bytes);
 
   private:
-    void gather(); ///< runs into the buffer
-    void pack();   ///< whole rows into the buffer, where runs are too short
+    void pack_runs(); ///< into the buffer
+    void pack_tile(); ///< into the buffer, where runs are too short
 
     ConstArrayView view_;
     ComponentOrder order_;
     std::span<std::byte> buffer_;
     RunCursor<const std::byte> runs_;
     std::span<const std::byte> ready_; ///< part of the buffer that was not returned yet
-    std::int64_t component_ = 0;       ///< position of `pack`
-    Extent at_{};
+    TileCutter tiles_;                 ///< of the values that `pack_tile` packs
 };
 
 } // namespace uzushio::staging::file

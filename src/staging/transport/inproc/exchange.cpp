@@ -8,8 +8,7 @@
 
 #include "parallel/backoff.hpp"
 #include "staging/datamodel/copy.hpp"
-#include "staging/datamodel/run_cursor.hpp"
-#include "staging/transport/inproc/slabs.hpp"
+#include "staging/datamodel/tile_cutter.hpp"
 
 namespace uzushio::staging::inproc {
 namespace {
@@ -23,21 +22,13 @@ std::int64_t message_bytes(int ranks) {
                                     std::int64_t{8} << 20);
 }
 
-template <class Byte>
-BasicArrayView<Byte> packed(Byte* data, const ConstArrayView& like, ComponentOrder order) {
-    const ArrayLayout layout = order == ComponentOrder::planar
-                                   ? planar(like.count, like.scalar_bytes)
-                                   : interleaved(like.count, like.components, like.scalar_bytes);
-    return {data, like.count, layout, like.components, like.scalar_bytes};
-}
-
 template <class Byte> struct PieceView {
     BasicArrayView<Byte> view;
     ComponentOrder order;
 };
 
 /// All messages between this rank and one peer, in one direction: pieces, cut into messages of
-/// about equal size. Both sides cut them alike. Two messages are in flight at a time.
+/// at most so many bytes. Both sides cut them alike. Two messages are in flight at a time.
 template <class Byte> class PeerTransfer {
   public:
     static constexpr bool sends = std::is_const_v<Byte>;
@@ -73,7 +64,7 @@ template <class Byte> class PeerTransfer {
             if (!slot.direct) {
                 const std::byte* from = slot.buffer.data();
                 for (const auto& part : slot.parts) {
-                    copy(packed(from, part.view, part.order), part.view);
+                    copy(packed_tile(from, part.view, part.order), part.view);
                     from += part.view.bytes();
                 }
             }
@@ -92,14 +83,14 @@ template <class Byte> class PeerTransfer {
         std::span<std::byte> buffer;
     };
 
-    /// Return the next part of the values: a slab of a piece.
+    /// Return the next part of the values: a tile of a piece.
     std::optional<PieceView<Byte>> next_part() {
-        for (; item_ < items_.size(); ++item_, slabs_.reset()) {
+        for (; item_ < items_.size(); ++item_, tiles_.reset()) {
             const auto& [view, order] = items_[item_];
-            if (!slabs_)
-                slabs_.emplace(view.count, max_bytes_ / (view.components * view.scalar_bytes));
-            if (const auto slab = slabs_->next())
-                return PieceView<Byte>{view.sub(*slab), order};
+            if (!tiles_)
+                tiles_.emplace(view.count, view.components, view.scalar_bytes, order, max_bytes_);
+            if (const auto tile = tiles_->next())
+                return PieceView<Byte>{tile->of(view), order};
         }
         return std::nullopt;
     }
@@ -117,8 +108,7 @@ template <class Byte> class PeerTransfer {
         if (slot.parts.empty())
             return false;
         const auto& first = slot.parts.front();
-        slot.direct =
-            slot.parts.size() == 1 && RunCursor(first.view, first.order).run_bytes() == slot.bytes;
+        slot.direct = slot.parts.size() == 1 && is_packed(first.view, first.order);
         return true;
     }
     void start(MessageSlot& slot, MPI_Comm comm) {
@@ -135,7 +125,7 @@ template <class Byte> class PeerTransfer {
         if constexpr (sends) {
             std::byte* to = slot.buffer.data();
             for (const auto& part : slot.parts) {
-                copy(part.view, packed(to, part.view, part.order));
+                copy(part.view, packed_tile(to, part.view, part.order));
                 to += part.view.bytes();
             }
         }
@@ -152,7 +142,7 @@ template <class Byte> class PeerTransfer {
     std::int64_t max_bytes_;
     std::vector<PieceView<Byte>> items_;
     std::size_t item_ = 0;
-    std::optional<Slabs> slabs_;
+    std::optional<TileCutter> tiles_;
     std::optional<PieceView<Byte>> held_; ///< the first part of the next message
     std::array<MessageSlot, slots> slots_;
     std::vector<std::span<std::byte>> buffers_; ///< not used by a slot yet

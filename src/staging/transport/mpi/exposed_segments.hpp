@@ -21,7 +21,7 @@ enum class AddressContents { unmapped, zeros, values };
 ///
 /// The windows are dynamic because segments grow with the solver's step: attaching is local, while
 /// all other kinds of windows are made collectively. While a segment is attached or detached, gets
-/// from the others may be refused (PullTransfer).
+/// from the others may be refused (GetTransfer).
 ///
 /// A get may arrive after the release of its segment, from a reader that was interrupted or timed
 /// out, or for which the stream did not wait when it was closed. Without RDMA hardware, this

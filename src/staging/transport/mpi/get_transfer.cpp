@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "staging/datamodel/copy.hpp"
+#include "staging/sentence.hpp"
+#include "staging/staging_error.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -41,9 +43,10 @@ TileCutter spans_of(const ConstArrayView& from, ComponentOrder order) {
 
 GetTransfer::GetTransfer(const PeerRanks& peers, const Windows& windows, std::uint32_t channel,
                          int writer, std::vector<Item> wanted, TileBuffers& buffers,
-                         PendingSends& sends)
+                         PendingSends& sends, MakeRequestTransfer make_request_transfer)
     : windows_(windows), channel_(channel), writer_(writer), world_rank_(peers.writer(writer)),
-      items_(std::move(wanted)), buffers_(buffers), sends_(sends) {
+      items_(std::move(wanted)), make_request_transfer_(std::move(make_request_transfer)),
+      buffers_(buffers), sends_(sends) {
     std::uint64_t bytes = 0;
     for (const Item& piece : items_)
         bytes += static_cast<std::uint64_t>(piece.to.bytes());
@@ -51,7 +54,8 @@ GetTransfer::GetTransfer(const PeerRanks& peers, const Windows& windows, std::ui
 }
 
 GetTransfer::~GetTransfer() {
-    tell(0);
+    if (!fallback_)
+        tell(0);
     for (auto& batch : in_flight_)
         abandon_all(std::move(batch));
 }
@@ -70,17 +74,30 @@ void GetTransfer::tell(std::uint64_t bytes) {
 }
 
 bool GetTransfer::done() const {
+    if (fallback_)
+        return fallback_->done();
     return !refused_ && opened_ == items_.size() && !from_ && !span_ && in_flight_.empty();
 }
 
-std::optional<std::size_t> GetTransfer::refused() const {
-    return in_flight_.empty() ? refused_ : std::nullopt;
+void GetTransfer::throw_if_unreachable() const {
+    if (fallback_)
+        throw PeerGone(sentence(
+            "The memory of the writer's rank ", writer_, " can no longer be read (", refusal_,
+            "), and it does not answer: the writer has closed the stream without "
+            "waiting for this reader, or is stopped."));
 }
 
 bool GetTransfer::progress() {
+    if (fallback_)
+        return fallback_->progress();
     bool moved = finish();
     while (!refused_ && in_flight_.size() < max_in_flight && (from_ || span_ || open()) && start())
         moved = true;
+    if (refused_ && in_flight_.empty()) {
+        tell(0);
+        fallback_ = make_request_transfer_(*refused_);
+        moved = true;
+    }
     return moved;
 }
 

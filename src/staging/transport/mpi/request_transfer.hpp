@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "staging/datamodel/tile_cutter.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/rank_transfer.hpp"
 #include "staging/transport/mpi/tile_buffers.hpp"
-#include "staging/transport/mpi/tiles.hpp"
 #include "staging/transport/mpi/windows.hpp"
 #include "staging/transport/step_source.hpp"
 

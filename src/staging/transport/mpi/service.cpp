@@ -6,6 +6,7 @@
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/job_state.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/tile_sizes.hpp"
 #include "staging/transport/mpi/timer_slack_guard.hpp"
 #include "staging/wire/message_codec.hpp"
 

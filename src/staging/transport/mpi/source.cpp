@@ -14,8 +14,8 @@
 #include "staging/to_seconds.hpp"
 #include "staging/transport/mpi/connect.hpp"
 #include "staging/transport/mpi/get_transfer.hpp"
-#include "staging/transport/mpi/pull_transfer.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/tile_sizes.hpp"
 #include "staging/transport/mpi/timer_slack_guard.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -156,20 +156,18 @@ const Windows* MpiSource::windows() const {
 std::unique_ptr<RankTransfer> MpiSource::transfer(const Announce& step, std::uint32_t writer,
                                                   const std::vector<const Fetch*>& wanted) {
     if (mode_ == MpiMode::pull && windows() != nullptr && place_of(step, writer).process != 0)
-        return pull_transfer(step, writer, wanted);
+        return get_transfer(step, writer, wanted);
     return request_transfer(step, writer, wanted);
 }
 
-std::unique_ptr<RankTransfer> MpiSource::pull_transfer(const Announce& step, std::uint32_t writer,
-                                                       const std::vector<const Fetch*>& wanted) {
+std::unique_ptr<RankTransfer> MpiSource::get_transfer(const Announce& step, std::uint32_t writer,
+                                                      const std::vector<const Fetch*>& wanted) {
     std::vector<GetTransfer::Item> pieces;
     for (const Fetch* fetch : wanted)
         pieces.push_back({fetch->to, stored(step, writer, *fetch), fetch->request.order});
-    const int rank = static_cast<int>(writer);
-    return std::make_unique<PullTransfer>(
-        std::make_unique<GetTransfer>(ranks_, *windows(), channel_, rank, std::move(pieces),
-                                      buffers_, sends_),
-        rank, [this, &step, writer, &wanted](std::size_t first) {
+    return std::make_unique<GetTransfer>(
+        ranks_, *windows(), channel_, static_cast<int>(writer), std::move(pieces), buffers_, sends_,
+        [this, &step, writer, &wanted](std::size_t first) {
             return request_transfer(step, writer, std::span(wanted).subspan(first));
         });
 }

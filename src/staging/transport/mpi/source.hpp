@@ -50,8 +50,8 @@ class MpiSource : public StepSource {
     [[nodiscard]] std::unique_ptr<RankTransfer> transfer(const Announce& step, std::uint32_t writer,
                                                          const std::vector<const Fetch*>& wanted);
     [[nodiscard]] std::unique_ptr<RankTransfer>
-    pull_transfer(const Announce& step, std::uint32_t writer,
-                  const std::vector<const Fetch*>& wanted);
+    get_transfer(const Announce& step, std::uint32_t writer,
+                 const std::vector<const Fetch*>& wanted);
     [[nodiscard]] std::unique_ptr<RankTransfer>
     request_transfer(const Announce& step, std::uint32_t writer,
                      std::span<const Fetch* const> wanted);

@@ -8,6 +8,7 @@
 #include "staging/sentence.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/tile_sizes.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
+#include "staging/datamodel/tile_cutter.hpp"
 #include "staging/queue/held_steps.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/tile_buffers.hpp"
-#include "staging/transport/mpi/tiles.hpp"
 #include "staging/transport/mpi/windows.hpp"
 #include "staging/wire/messages.hpp"
 

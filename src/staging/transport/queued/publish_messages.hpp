@@ -1,15 +1,17 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "staging/datamodel/step_info.hpp"
+#include "staging/wire/message_codec.hpp"
 #include "staging/wire/messages.hpp"
+#include "staging/wire/parts.hpp"
+#include "staging/wire/step_codec.hpp"
 
-/// Messages between the ranks of a writer that publish a step, and their encoding.
+/// Messages between the ranks of a writer that publish a step. In a fourth one, of one byte, rank 0
+/// broadcasts whether the step was published.
 namespace uzushio::staging::queued {
 
 /// 1. Every rank to rank 0: this rank's part.
@@ -18,7 +20,6 @@ struct StepOffer {
     std::uint64_t bytes = 0;      ///< of its segment
     StepInfo head;                ///< index, time and attributes only
     std::optional<StepInfo> part; ///< its table, if it differs from that of the last step
-    bool operator==(const StepOffer&) const = default;
 };
 
 /// 2. Rank 0 to all: whether the step is accepted.
@@ -28,7 +29,6 @@ struct AdmissionDecision {
     bool new_table = false;
     std::uint64_t max_steps = 0;     ///< maximum number of steps in the queue
     std::vector<std::uint64_t> kept; ///< sequence numbers of steps that readers may still request
-    bool operator==(const AdmissionDecision&) const = default;
 };
 
 /// 3. Every rank to rank 0, when its values are stored.
@@ -36,24 +36,33 @@ struct StoreResult {
     bool failed = false;
     SegmentPlace place;
     std::vector<std::uint32_t> checksums; ///< of its arrays; or none
-    bool operator==(const StoreResult&) const = default;
 };
 
-/// 4. Rank 0 to all: whether the step was published.
-struct PublishDecision {
-    bool failed = false;
-    bool operator==(const PublishDecision&) const = default;
-};
+template <class Wire> void parts(Wire& wire, Is<StepOffer> auto& offer) {
+    wire.flag(offer.failed, "state");
+    wire.number(offer.bytes);
+    parts(wire, offer.head);
+    bool given = offer.part.has_value();
+    wire.flag(given, "kind of table");
+    if (!given)
+        return;
+    if constexpr (Wire::decodes)
+        offer.part.emplace();
+    parts(wire, *offer.part);
+}
 
-[[nodiscard]] std::vector<std::byte> encode(const StepOffer& offer);
-[[nodiscard]] std::vector<std::byte> encode(const AdmissionDecision& decision);
-[[nodiscard]] std::vector<std::byte> encode(const StoreResult& result);
-[[nodiscard]] std::vector<std::byte> encode(const PublishDecision& decision);
-/// Throws DecodeError if the bytes are not such a message, or a part does not pass `validate`.
-template <class T> [[nodiscard]] T decode(std::span<const std::byte> bytes);
-extern template StepOffer decode(std::span<const std::byte>);
-extern template AdmissionDecision decode(std::span<const std::byte>);
-extern template StoreResult decode(std::span<const std::byte>);
-extern template PublishDecision decode(std::span<const std::byte>);
+template <class Wire> void parts(Wire& wire, Is<AdmissionDecision> auto& decision) {
+    wire.flag(decision.failed, "state");
+    wire.flag(decision.accepted, "state");
+    wire.flag(decision.new_table, "state");
+    wire.number(decision.max_steps);
+    wire.list(decision.kept, 8, "steps", [&](auto& sequence) { wire.number(sequence); });
+}
+
+template <class Wire> void parts(Wire& wire, Is<StoreResult> auto& result) {
+    wire.flag(result.failed, "state");
+    parts(wire, result.place);
+    wire.list(result.checksums, 4, "checksums", [&](auto& sum) { wire.number(sum); });
+}
 
 } // namespace uzushio::staging::queued

@@ -109,7 +109,7 @@ std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
     std::exception_ptr error = exception_of([&] { mine = make_offer(std::move(step), layout); });
     mine.failed = error != nullptr;
 
-    const auto offers = group_.gather(encode(mine));
+    const auto offers = group_.gather(encode_parts(mine));
     AdmissionDecision admission;
     if (group_.rank() == 0)
         admission = decide(offers, error, reservation);
@@ -132,12 +132,9 @@ std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
     StoreResult result;
     error = exception_of([&] { result = store(layout); });
     result.failed = error != nullptr;
-    const auto results = group_.gather(encode(result));
-    PublishDecision published;
-    if (group_.rank() == 0)
-        published = commit(results, error, reservation);
-    published = decode<PublishDecision>(group_.broadcast(encode(published)));
-    if (published.failed) {
+    const auto results = group_.gather(encode_parts(result));
+    const bool published = group_.rank() == 0 && commit(results, error, reservation);
+    if (group_.broadcast({std::byte{published}}).front() == std::byte{false}) {
         --offered_;
         held_.keep(admission.kept);
         fail(error);
@@ -150,9 +147,9 @@ std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
 /// the wait.
 AdmissionDecision QueuedEngine::broadcast_decision(const AdmissionDecision& decision) {
     if (group_.rank() == 0)
-        return decode<AdmissionDecision>(group_.broadcast(encode(decision)));
+        return decode_parts<AdmissionDecision>(group_.broadcast(encode_parts(decision)));
     const parallel::WaitHook stopping = stop_hook(stop_grace);
-    return decode<AdmissionDecision>(group_.broadcast({}));
+    return decode_parts<AdmissionDecision>(group_.broadcast({}));
 }
 
 /// Throw on all ranks. Every rank sends its table to rank 0 again with the next step.
@@ -187,7 +184,7 @@ AdmissionDecision QueuedEngine::decide(const std::vector<std::vector<std::byte>>
         std::vector<StepInfo> heads;
         std::uint64_t max_bytes = 0;
         for (std::size_t rank = 0; rank < offers.size(); ++rank) {
-            StepOffer offer = decode<StepOffer>(offers[rank]);
+            StepOffer offer = decode_parts<StepOffer>(offers[rank]);
             decision.failed = decision.failed || offer.failed;
             max_bytes = std::max(max_bytes, offer.bytes);
             heads.push_back(std::move(offer.head));
@@ -279,19 +276,21 @@ StoreResult QueuedEngine::store(const SegmentLayout& layout) {
     return result;
 }
 
-PublishDecision QueuedEngine::commit(const std::vector<std::vector<std::byte>>& results,
-                                     std::exception_ptr& error, QueueReservation& reservation) {
-    PublishDecision decision;
+/// Return whether the step was published.
+bool QueuedEngine::commit(const std::vector<std::vector<std::byte>>& results,
+                          std::exception_ptr& error, QueueReservation& reservation) {
+    bool published = false;
     const std::exception_ptr own = exception_of([&] {
+        bool failed = false;
         std::vector<SegmentPlace> places;
         std::vector<std::uint32_t> checksums;
         for (const auto& bytes : results) {
-            const StoreResult result = decode<StoreResult>(bytes);
-            decision.failed = decision.failed || result.failed;
+            const auto result = decode_parts<StoreResult>(bytes);
+            failed = failed || result.failed;
             places.push_back(result.place);
             checksums.insert(checksums.end(), result.checksums.begin(), result.checksums.end());
         }
-        if (decision.failed)
+        if (failed)
             return;
         if (std::all_of(places.begin(), places.end(),
                         [](const SegmentPlace& place) { return place == SegmentPlace{}; }))
@@ -301,12 +300,10 @@ PublishDecision QueuedEngine::commit(const std::vector<std::vector<std::byte>>& 
         [[maybe_unused]] const std::uint64_t sequence =
             reservation.commit(announcer_.announce(sequence_, places, head_));
         assert(sequence == sequence_ && "only rank 0 of this engine commits");
+        published = true;
     });
-    if (own) {
-        decision.failed = true;
-        error = error ? error : own;
-    }
-    return decision;
+    error = error ? error : own;
+    return published;
 }
 
 // ---- the end ----------------------------------------------------------------------------------

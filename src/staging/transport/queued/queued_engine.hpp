@@ -77,8 +77,8 @@ class QueuedEngine : public WriterEngine {
     AdmissionDecision decide(const std::vector<std::vector<std::byte>>& offers,
                              std::exception_ptr& error, QueueReservation& reservation);
     StoreResult store(const SegmentLayout& layout);
-    PublishDecision commit(const std::vector<std::vector<std::byte>>& results,
-                           std::exception_ptr& error, QueueReservation& reservation);
+    [[nodiscard]] bool commit(const std::vector<std::vector<std::byte>>& results,
+                              std::exception_ptr& error, QueueReservation& reservation);
     [[noreturn]] void fail(const std::exception_ptr& error);
     [[nodiscard]] AdmissionDecision broadcast_decision(const AdmissionDecision& decision);
     void wait_for_first_readers();

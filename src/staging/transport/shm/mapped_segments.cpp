@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "staging/staging_error.hpp"
 #include "staging/transport/shm/segment_header.hpp"
 
 namespace uzushio::staging::shm {
@@ -46,43 +47,43 @@ MappedSegments::~MappedSegments() {
 }
 
 std::span<const std::byte> MappedSegments::map(const SegmentPlace& place) {
-    if (find(place) == nullptr) {
+    Mapping* mapping = find(place);
+    if (mapping == nullptr) {
         const std::byte* const memory = open(place);
         if (memory == nullptr)
             return {};
         const auto [old, is_new] = mappings_.try_emplace(place.token);
         if (!is_new) // the same number by chance, or a file descriptor that was used again
             close(old->second);
-        old->second = {memory, place, step_};
+        mapping = &old->second;
+        *mapping = {memory, place, step_ - 1};
     }
-    Mapping& mapping = mappings_.at(place.token);
-    mapping.last_step = step_;
-    if (!intact(place))
+    if (!is_intact(*mapping, place))
         return {};
-    return {mapping.memory + SegmentHeader::bytes, place.bytes};
-}
-
-bool MappedSegments::intact(const SegmentPlace& place) const {
-    const Mapping* mapping = find(place);
-    std::atomic_thread_fence(std::memory_order_acquire); // after all reads of the step
-    return mapping != nullptr &&
-           header_of(mapping->memory).generation.load(std::memory_order_relaxed) ==
-               generation_of(place.handle);
+    mapping->place = place;
+    mapping->last_step = step_;
+    return {mapping->memory + SegmentHeader::bytes, place.bytes};
 }
 
 void MappedSegments::end_step() {
-    ++step_;
+    bool intact = true;
     std::erase_if(mappings_, [&](const auto& item) {
         const Mapping& mapping = item.second;
-        const bool useless =
-            step_ - mapping.last_step > max_unused_steps || header_of(mapping.memory).released != 0;
+        intact = intact && (mapping.last_step < step_ || is_intact(mapping, mapping.place));
+        const bool useless = step_ - mapping.last_step >= max_unused_steps ||
+                             header_of(mapping.memory).released != 0;
         if (useless)
             close(mapping);
         return useless;
     });
+    ++step_;
+    if (!intact)
+        throw PeerGone("The writer replaced a step before this reader released it, because it "
+                       "considered this reader gone: discard the values read from the step, and "
+                       "attach again.");
 }
 
-const MappedSegments::Mapping* MappedSegments::find(const SegmentPlace& place) const {
+MappedSegments::Mapping* MappedSegments::find(const SegmentPlace& place) {
     const auto found = mappings_.find(place.token);
     if (found == mappings_.end())
         return nullptr;
@@ -90,6 +91,13 @@ const MappedSegments::Mapping* MappedSegments::find(const SegmentPlace& place) c
     const bool same = known.process == place.process && known.bytes == place.bytes &&
                       descriptor_of(known.handle) == descriptor_of(place.handle);
     return same ? &found->second : nullptr;
+}
+
+/// Return whether the segment contains the step that was announced at `place`.
+bool MappedSegments::is_intact(const Mapping& mapping, const SegmentPlace& place) {
+    std::atomic_thread_fence(std::memory_order_acquire); // after all reads of the step
+    return header_of(mapping.memory).generation.load(std::memory_order_relaxed) ==
+           generation_of(place.handle);
 }
 
 /// Return null on any mismatch.

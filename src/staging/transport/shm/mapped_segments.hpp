@@ -23,11 +23,9 @@ class MappedSegments {
     /// was replaced. Valid until `end_step`.
     [[nodiscard]] std::span<const std::byte> map(const SegmentPlace& place);
 
-    /// Return whether a mapped place still contained the announced step at the end of all reads.
-    [[nodiscard]] bool intact(const SegmentPlace& place) const;
-
     /// End the use of a step. Unmaps segments that the writer has released and those that were not
-    /// used for many steps.
+    /// used for many steps. Throws PeerGone if the writer replaced the step while it was in use,
+    /// because it considered this reader dead.
     void end_step();
 
     [[nodiscard]] std::size_t size() const { return mappings_.size(); }
@@ -35,16 +33,17 @@ class MappedSegments {
   private:
     struct Mapping {
         const std::byte* memory = nullptr; ///< header first
-        SegmentPlace place;                ///< as announced when it was mapped
+        SegmentPlace place;                ///< as announced at its last use
         std::uint64_t last_step = 0;       ///< step of the last use
     };
 
-    [[nodiscard]] const Mapping* find(const SegmentPlace& place) const;
+    [[nodiscard]] Mapping* find(const SegmentPlace& place);
+    static bool is_intact(const Mapping& mapping, const SegmentPlace& place);
     static const std::byte* open(const SegmentPlace& place);
     static void close(const Mapping& mapping);
 
     std::unordered_map<std::uint64_t, Mapping> mappings_; ///< by token
-    std::uint64_t step_ = 0;
+    std::uint64_t step_ = 1;
 };
 
 } // namespace uzushio::staging::shm

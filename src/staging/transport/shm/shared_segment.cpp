@@ -11,10 +11,10 @@
 #include <new>
 #include <string>
 
+#include "parallel/available_memory.hpp"
 #include "staging/descriptor.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/transport/shm/available_memory.hpp"
 #include "staging/transport/shm/segment_header.hpp"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -32,7 +32,7 @@ namespace {
 /// Check limits before allocation: exceeding the maximum file size or the available memory ends the
 /// process.
 void require_memory(std::size_t bytes) {
-    const std::size_t available = available_memory();
+    const std::size_t available = parallel::available_memory().bytes;
     if (bytes > available)
         throw_no_memory(bytes, sentence(available, " are available"));
     rlimit files{};

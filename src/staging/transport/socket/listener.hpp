@@ -45,8 +45,6 @@ class Listener {
     /// On the thread that runs `io`.
     void start();
     void stop() noexcept;
-    /// Number of authenticated peers that are being served.
-    [[nodiscard]] std::size_t peers() const { return peers_; }
 
   private:
     [[nodiscard]] asio::awaitable<void> accept_all();
@@ -68,7 +66,7 @@ class Listener {
     };
     [[nodiscard]] bool is_full() const;
     std::list<UnauthenticatedPeer> unauthenticated_;
-    std::size_t peers_ = 0;
+    std::size_t peers_ = 0; ///< authenticated, being served
 };
 
 } // namespace uzushio::staging::socket

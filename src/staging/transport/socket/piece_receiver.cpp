@@ -5,6 +5,7 @@
 #include "staging/require.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/runs.hpp"
+#include "staging/wire/checksum.hpp"
 #include "staging/wire/decode_error.hpp"
 
 namespace uzushio::staging::socket {

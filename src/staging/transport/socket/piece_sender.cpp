@@ -5,6 +5,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include "staging/transport/socket/runs.hpp"
+#include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {

@@ -5,12 +5,10 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include "staging/datamodel/run_cursor.hpp"
-#include "staging/wire/crc32c.hpp"
 
 namespace uzushio::staging::socket {
 
@@ -44,33 +42,6 @@ inline std::span<iovec> drop(std::span<iovec> buffers, std::size_t bytes) {
         buffers.front().iov_len -= bytes;
     }
     return buffers;
-}
-
-/// Copy a cursor's next bytes to `to`, or from `from`.
-inline void pack(RunCursor<const std::byte>& cursor, std::span<std::byte> to) {
-    while (!to.empty()) {
-        const auto run = cursor.next(std::ssize(to));
-        std::memcpy(to.data(), run.data(), run.size());
-        to = to.subspan(run.size());
-    }
-}
-inline void unpack(std::span<const std::byte> from, RunCursor<std::byte>& cursor) {
-    while (!from.empty()) {
-        const auto run = cursor.next(std::ssize(from));
-        std::memcpy(run.data(), from.data(), run.size());
-        from = from.subspan(run.size());
-    }
-}
-
-/// Return the CRC32C of the next bytes. The cursor is a copy.
-template <class Byte> std::uint32_t sum_runs(RunCursor<Byte> cursor, std::int64_t bytes) {
-    std::uint32_t sum = 0;
-    while (bytes > 0) {
-        const std::span<Byte> run = cursor.next(bytes);
-        sum = crc32c(run, sum);
-        bytes -= std::ssize(run);
-    }
-    return sum;
 }
 
 } // namespace uzushio::staging::socket

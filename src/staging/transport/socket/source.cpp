@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <asio/detached.hpp>
-#include <tuple>
 #include <utility>
 
 #include "parallel/backoff.hpp"
 #include "parallel/wait_hook.hpp"
+#include "staging/datamodel/tile_cutter.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
@@ -14,8 +14,6 @@
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/run_until_done.hpp"
 #include "staging/transport/socket/writer_connection.hpp"
-#include "staging/wire/decoder.hpp"
-#include "staging/wire/encoder.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {
@@ -31,45 +29,27 @@ constexpr auto final_message_timeout = std::chrono::seconds(1);
 /// Maximum wait for the end of the control connection after a step was reported as gone.
 constexpr auto grace_period = std::chrono::seconds(1);
 
-/// Cut a piece into boxes of at most `max_bytes` bytes along the slowest axes, in order.
-void split(const PieceFetch& piece, std::int64_t max_bytes, PieceFetches& pieces) {
-    const Box& box = piece.request.source;
-    std::size_t axis = 0;
-    while (axis < 3 && box.extent(axis) <= 1)
-        ++axis;
-    const std::int64_t bytes = piece.to.bytes();
-    if (bytes <= max_bytes || axis == 3) {
-        if (bytes > 0)
-            pieces.push_back(piece);
-        return;
+/// Append the tiles of a piece as requests of their own.
+void add_tiles(const PieceFetch& piece, std::int64_t max_bytes, PieceFetches& pieces) {
+    const auto& [request, to] = piece;
+    // Tiles of all components in either order: a request for each component would be too small.
+    TileCutter tiles(to.count, to.components, to.scalar_bytes, ComponentOrder::interleaved,
+                     max_bytes);
+    while (const auto tile = tiles.next()) {
+        pieces.push_back({request, tile->of(to)});
+        PieceRequest& part = pieces.back().request;
+        part.source = tile->box.shifted(request.source.lower);
+        part.first_component += static_cast<std::uint32_t>(tile->first_component);
+        part.components = static_cast<std::uint32_t>(tile->components);
     }
-    const std::int64_t thickness =
-        std::max<std::int64_t>(1, max_bytes / (bytes / box.extent(axis)));
-    for (Box rest = box; !rest.empty();) {
-        PieceFetch part = piece;
-        std::tie(part.request.source, rest) = rest.split(axis, rest.lower[axis] + thickness);
-        part.to = piece.to.sub(part.request.source.relative_to(box.lower));
-        split(part, max_bytes, pieces);
-    }
-}
-
-template <class Wire, class It> void parts(Wire& wire, It& known) {
-    wire.text(known.stream, "name");
-    wire.raw(known.secret);
-    wire.flag(known.tls, "kind of connection");
-    wire.list(known.endpoints.ranks, 8, "endpoints", [&](auto& endpoint) {
-        wire.text(endpoint.address, "address");
-        wire.text(endpoint.node, "node");
-    });
-    wire.number(known.endpoints.session);
 }
 
 } // namespace
 
 SocketSource::SocketSource(const std::string& contact, const parallel::CollectiveGroup& group,
-                           const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper)
+                           const ReaderOptions& options, const std::string& node)
     : options_(options), rank_(static_cast<std::uint32_t>(group.rank())),
-      ranks_(static_cast<std::uint32_t>(group.size())), mapper_(std::move(mapper)) {
+      ranks_(static_cast<std::uint32_t>(group.size())) {
     group.run_collectively([&] {
         require(options.connections >= 1,
                 "A reader needs at least one connection to each rank, not ", options.connections,
@@ -77,13 +57,9 @@ SocketSource::SocketSource(const std::string& contact, const parallel::Collectiv
         if (rank_ == 0)
             attach_to_writer(contact);
     });
-    Encoder encoder;
-    parts(encoder, std::as_const(writer_));
-    const auto bytes = group.broadcast(encoder.take());
-    Decoder decoder(bytes, DecodeLimits{});
-    parts(decoder, writer_);
+    writer_ = decode_parts<WriterInfo>(group.broadcast(encode_parts(writer_)));
     for (const Endpoint& endpoint : writer_.endpoints.ranks)
-        local_.push_back(mapper_ && endpoint.node == mapper_->node());
+        local_.push_back(!node.empty() && endpoint.node == node);
     if (writer_.tls && !tls_)
         tls_ = std::make_shared<TlsContext>(writer_.secret);
 }
@@ -216,10 +192,10 @@ SocketSource::batches(std::span<const Fetch> wanted) const {
         FetchBatch& batch = batches[fetch.rank];
         PieceFetch piece{fetch.request, fetch.to};
         piece.request.checksum = options_.verify.value_or(false);
-        split(piece,
-              std::clamp(batch.bytes / (4 * options_.connections), min_request_bytes,
-                         max_request_bytes),
-              batch.pieces);
+        add_tiles(piece,
+                  std::clamp(batch.bytes / (4 * options_.connections), min_request_bytes,
+                             max_request_bytes),
+                  batch.pieces);
     }
     std::uint64_t request = 0;
     for (auto& [rank, batch] : batches)
@@ -334,12 +310,9 @@ std::span<const std::byte> SocketSource::segment(const Announce& step, std::uint
     if (rank >= step.places.size() || rank >= local_.size() || !local_[rank] ||
         step.places[rank] == SegmentPlace{})
         return {};
-    return mapper_->map(step.places[rank]);
+    return segments_.map(step.places[rank]);
 }
 
-void SocketSource::end(const Announce&) {
-    if (mapper_)
-        mapper_->end();
-}
+void SocketSource::end(const Announce&) { segments_.end_step(); }
 
 } // namespace uzushio::staging::socket

@@ -16,26 +16,30 @@
 
 #include "parallel/collective_group.hpp"
 #include "staging/reader_options.hpp"
+#include "staging/transport/shm/mapped_segments.hpp"
+#include "staging/transport/shm/node_name.hpp"
 #include "staging/transport/socket/connection.hpp"
 #include "staging/transport/socket/data_channel.hpp"
 #include "staging/transport/socket/secret.hpp"
-#include "staging/transport/socket/segment_mapper.hpp"
 #include "staging/transport/socket/tls.hpp"
 #include "staging/transport/step_source.hpp"
+#include "staging/wire/message_codec.hpp"
 #include "staging/wire/messages.hpp"
+#include "staging/wire/parts.hpp"
 
 namespace uzushio::staging::socket {
 
-/// Source of a stream over TCP, and over shared memory that a mapper can access. It has no thread:
-/// messages received between calls wait in the socket.
+/// Source of a stream over TCP, and over shared memory if the writer's rank is on the same node. It
+/// has no thread: messages received between calls wait in the socket.
 class SocketSource final : public StepSource {
   public:
     /// Attach to the writer (or relay) of a contact file or "host:port". Waits for the file to
     /// appear and for the writer to answer. Collective over the group, which is not needed
     /// afterwards. Throws StagingError on all ranks if no writer answers within
-    /// `options.attach_limit`, or if it is not the right one.
+    /// `options.attach_limit`, or if it is not the right one. Maps memory of ranks whose
+    /// Endpoint::node is `node`; empty: of none.
     SocketSource(const std::string& contact, const parallel::CollectiveGroup& group,
-                 const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper = nullptr);
+                 const ReaderOptions& options, const std::string& node = shm::node_name());
     SocketSource(const SocketSource&) = delete;
     SocketSource& operator=(const SocketSource&) = delete;
     ~SocketSource() override;
@@ -61,6 +65,13 @@ class SocketSource final : public StepSource {
         Secret secret{};
         bool tls = false;
         Endpoints endpoints;
+
+        template <class Wire> friend void parts(Wire& wire, Is<WriterInfo> auto& info) {
+            wire.text(info.stream, "name");
+            wire.raw(info.secret);
+            wire.flag(info.tls, "kind of connection");
+            parts(wire, info.endpoints);
+        }
     };
 
     /// Pieces that one `fetch` requests from one rank.
@@ -88,7 +99,7 @@ class SocketSource final : public StepSource {
     std::uint32_t ranks_;
     WriterInfo writer_;
     std::shared_ptr<TlsContext> tls_;
-    std::unique_ptr<SegmentMapper> mapper_;
+    shm::MappedSegments segments_;
     std::vector<bool> local_; ///< by the writer's rank: whether its memory is on this node
     bool asked_ = false;      ///< Next was sent and not answered yet
     bool ended_ = false;

@@ -1,8 +1,8 @@
-#include "staging/transport/mpi/tiles.hpp"
+#include "staging/datamodel/tile_cutter.hpp"
 
 #include <algorithm>
 
-namespace uzushio::staging::mpi {
+namespace uzushio::staging {
 
 TileCutter::TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes,
                        ComponentOrder order, std::int64_t max_bytes)
@@ -50,4 +50,4 @@ std::optional<Tile> TileCutter::next() {
     return tile;
 }
 
-} // namespace uzushio::staging::mpi
+} // namespace uzushio::staging

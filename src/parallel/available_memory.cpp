@@ -1,4 +1,4 @@
-#include "staging/transport/shm/available_memory.hpp"
+#include "parallel/available_memory.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace uzushio::staging::shm {
+namespace uzushio::parallel {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,24 +44,30 @@ std::size_t value_in(const fs::path& file, std::string_view wanted) {
     return 0;
 }
 
-/// Return the remaining bytes of the group `path` below `mount`, or of the mount itself: in a
-/// container the path is often that of the host.
-std::size_t remaining_in(const fs::path& mount, const std::string& path, const GroupFiles& names) {
-    for (const fs::path& group : {mount / fs::path(path).relative_path(), mount}) {
-        const auto used = number_in(group / names.used);
-        if (!used)
-            continue;
-        const auto limit = number_in(group / names.limit);
-        if (!limit)
-            return all;
-        const std::size_t idle = std::min(*used, value_in(group / "memory.stat", names.idle_files));
-        const std::size_t busy = *used - idle;
-        return *limit > busy ? *limit - busy : 0;
-    }
-    return all;
+/// Return the remaining bytes of a group; nothing if it has no limit, or does not exist.
+std::optional<std::size_t> remaining_in(const fs::path& group, const GroupFiles& names) {
+    const auto used = number_in(group / names.used);
+    const auto limit = number_in(group / names.limit);
+    if (!used || !limit)
+        return {};
+    const std::size_t idle = std::min(*used, value_in(group / "memory.stat", names.idle_files));
+    const std::size_t busy = *used - idle;
+    return *limit > busy ? *limit - busy : 0;
 }
 
-std::size_t remaining_in_group(const fs::path& root) {
+/// Return the minimum over the group `path` below `mount` and the groups around it, of which the
+/// last is the mount itself: in a container the path is often that of the host.
+std::size_t remaining_in_groups(const fs::path& mount, const std::string& path,
+                                const GroupFiles& names) {
+    std::size_t left = all;
+    for (fs::path group = mount / fs::path(path).relative_path();; group = group.parent_path()) {
+        left = std::min(left, remaining_in(group, names).value_or(all));
+        if (group == mount)
+            return left;
+    }
+}
+
+std::size_t remaining_in_own_groups(const fs::path& root) {
     const fs::path groups = root / "sys" / "fs" / "cgroup";
     std::ifstream own(root / "proc" / "self" / "cgroup");
     std::size_t left = all;
@@ -74,18 +80,20 @@ std::size_t remaining_in_group(const fs::path& root) {
         controllers.append(line, first + 1, second - first - 1).append(",");
         const std::string path = line.substr(second + 1);
         if (controllers == ",,")
-            left = std::min(left, remaining_in(groups, path, version_2));
+            left = std::min(left, remaining_in_groups(groups, path, version_2));
         else if (controllers.find(",memory,") != std::string::npos)
-            left = std::min(left, remaining_in(groups / "memory", path, version_1));
+            left = std::min(left, remaining_in_groups(groups / "memory", path, version_1));
     }
     return left;
 }
 
 } // namespace
 
-std::size_t available_memory(const fs::path& root) {
+AvailableMemory available_memory(const fs::path& root) {
     const std::size_t kibibytes = value_in(root / "proc" / "meminfo", "MemAvailable:");
-    return std::min(kibibytes == 0 ? all : kibibytes * 1024, remaining_in_group(root));
+    const AvailableMemory system{kibibytes == 0 ? all : kibibytes * 1024, "free memory"};
+    const AvailableMemory group{remaining_in_own_groups(root), "control group"};
+    return group.bytes < system.bytes ? group : system;
 }
 
-} // namespace uzushio::staging::shm
+} // namespace uzushio::parallel
