@@ -40,23 +40,13 @@ using Coefficient = std::optional<std::tuple<Values, Values, Values>>;
 
 std::shared_ptr<const domain::Mesh> mesh_of(const Faces& faces, const Conditions& conditions,
                                             int dimension) {
-    domain::Zone zone;
-    zone.name = "box";
-    for (std::size_t a = 0; a < 3; ++a)
-        zone.cells[a] = static_cast<std::int64_t>(faces[a].size()) - 1;
-    zone.coordinates = domain::Coordinates::rectilinear(faces);
-    for (std::size_t a = 0; a < static_cast<std::size_t>(dimension); ++a) {
-        const auto& [lower, upper] = conditions[a];
-        if (lower == "periodic") {
-            domain::Vector period{};
-            period[a] = faces[a].back() - faces[a].front();
-            domain::connect_periodic(zone, a, period);
-            continue;
-        }
-        zone.set_boundary({a, domain::Side::lower}, lower);
-        zone.set_boundary({a, domain::Side::upper}, upper);
-    }
-    return std::make_shared<domain::Mesh>(dimension, std::vector{zone});
+    return domain::box_mesh(dimension, faces,
+                            [&](const domain::Face& face) -> std::optional<std::string> {
+                                const auto& [lower, upper] = conditions[face.axis];
+                                if (lower == "periodic")
+                                    return {};
+                                return face.is_upper() ? upper : lower;
+                            });
 }
 
 /// A solver on the blocks of the least surface, one a rank. The caller has checked the shapes of

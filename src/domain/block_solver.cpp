@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "domain/boundaries.hpp"
 #include "domain/halo_exchange.hpp"
 #include "domain/positions.hpp"
 #include "parallel/communicator.hpp"
@@ -61,23 +60,6 @@ std::int64_t array_bytes(const Mesh& mesh, const Block& block, const FieldSpec& 
     return values * spec.components * static_cast<std::int64_t>(sizeof(double));
 }
 
-/// Return the conditions of a field for `Boundaries`, applied to all its arrays.
-std::map<std::string, Boundaries<double>::Condition> conditions_of(const Mesh& mesh,
-                                                                   const FieldDeclaration& field) {
-    const auto arrays = staggers(field.spec, mesh.dimension());
-    std::map<std::string, Boundaries<double>::Condition> conditions;
-    for (const auto& [name, fill] : field.boundaries)
-        conditions[name] = [fill, arrays, layers = field.spec.ghosts](
-                               const BoundaryRegion& region, std::span<Field<double>* const> fields,
-                               double time) {
-            for (std::size_t array = 0; array < arrays.size(); ++array)
-                fill({fields[0]->view(region.local, array), region.ghosts(layers, arrays[array]),
-                      arrays[array], &region},
-                     time);
-        };
-    return conditions;
-}
-
 void check(const SolverDeclaration& declaration) {
     if (declaration.mesh == nullptr)
         throw std::invalid_argument("a solver of blocks declares no mesh");
@@ -89,13 +71,8 @@ void check(const SolverDeclaration& declaration) {
                 throw std::invalid_argument("a solver of blocks declares two fields '" +
                                             f->spec.name + "'");
     for (const FieldDeclaration& field : declaration.fields)
-        for (const Zone& zone : declaration.mesh->zones())
-            for (const BoundaryPatch& b :
-                 has_ghosts(field) ? zone.boundaries : std::vector<BoundaryPatch>{})
-                if (!field.boundaries.contains(b.condition))
-                    throw MeshError("zone '" + zone.name + "', " + b.patch.text() + ": field '" +
-                                    field.spec.name + "' has no boundary condition '" +
-                                    b.condition + "'");
+        if (has_ghosts(field))
+            check_conditions(*declaration.mesh, field.spec.name, field.boundaries);
 }
 
 bool all_finite(const Field<double>& field) {
@@ -105,13 +82,12 @@ bool all_finite(const Field<double>& field) {
             const Box<3>& own = field.owned(b, array);
             double sum = 0; // of zeros, or NaN
             for (int c = 0; c < view.components(); ++c)
-                for (std::int64_t k = own.lower[2]; k < own.upper[2]; ++k)
-                    for (std::int64_t j = own.lower[1]; j < own.upper[1]; ++j) {
-                        const double* row = &view({own.lower[0], j, k}, c);
+                for_rows(own, [&](const Index<3>& first, std::int64_t size) {
+                    const double* row = &view(first, c);
 #pragma omp simd reduction(+ : sum)
-                        for (std::int64_t n = 0; n < own.extent(0); ++n)
-                            sum += row[n] - row[n];
-                    }
+                    for (std::int64_t n = 0; n < size; ++n)
+                        sum += row[n] - row[n];
+                });
             const bool finite = sum == 0;
             if (!finite)
                 return false;
@@ -127,7 +103,7 @@ struct BlockSolver::Run {
     struct Group {
         std::vector<Field<double>*> fields;
         std::optional<Exchange> exchange; ///< none without ghosts
-        std::deque<Boundaries<double>> boundaries;
+        std::vector<Boundaries> boundaries;
 
         void update(double time, parallel::SectionMonitor& sections) {
             if (!exchange)
@@ -158,9 +134,8 @@ struct BlockSolver::Run {
             for (const FieldSpec& spec : specs) {
                 const std::size_t f = index(spec.name);
                 group.fields.push_back(&fields[f]);
-                group.boundaries.emplace_back(
-                    decomposition, comm.rank(), spec.ghosts,
-                    conditions_of(decomposition.mesh(), declaration.fields[f]));
+                group.boundaries.emplace_back(decomposition, comm.rank(), spec,
+                                              declaration.fields[f].boundaries);
             }
         }
         for (std::size_t f = 0; f < fields.size(); ++f)

@@ -2,15 +2,13 @@
 
 #include <mpi.h>
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "domain/field.hpp"
-#include "domain/ghost_fill.hpp"
+#include "domain/boundaries.hpp"
 #include "domain/halo_plan.hpp"
 #include "domain/time_integrator.hpp"
 #include "parallel/section_monitor.hpp"
@@ -32,7 +30,7 @@ struct FieldDeclaration {
     FieldKind kind = FieldKind::evolved;
     std::string unit = "1";
     std::string description{};
-    std::map<std::string, GhostFill> boundaries{}; ///< by the condition's name in the mesh
+    Conditions boundaries{};
 };
 
 /// Declaration of a solver: mesh, fields, and time integration scheme.

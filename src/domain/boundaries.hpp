@@ -1,64 +1,37 @@
 #pragma once
 
-#include <functional>
 #include <map>
-#include <span>
 #include <string>
+#include <vector>
 
-#include "domain/boundary_region.hpp"
 #include "domain/field.hpp"
-#include "domain/mesh_error.hpp"
+#include "domain/ghost_fill.hpp"
 
 namespace uzushio::domain {
 
-/// Boundary conditions by name, called for each block and patch to fill ghosts of fields. Apply
-/// them after the halo exchange, with `Reach::corners` if edges matter.
-template <class T> class Boundaries {
+/// Boundary conditions of a field, by their names in the mesh.
+using Conditions = std::map<std::string, GhostFill>;
+
+/// Throw `MeshError` if the mesh has a condition that a field does not have.
+void check_conditions(const Mesh& mesh, const std::string& field, const Conditions& conditions);
+
+/// Boundary conditions of a field by name, called for each block, patch and array to fill ghosts.
+/// Apply them after the halo exchange, with `Reach::corners` if edges matter.
+class Boundaries {
   public:
-    /// Function that fills `region.ghosts(...)` of block `region.local` of the fields at a time.
-    using Condition = std::function<void(const BoundaryRegion& region,
-                                         std::span<Field<T>* const> fields, double time)>;
+    /// Throws `MeshError` on all ranks as `check_conditions`.
+    Boundaries(const Decomposition& decomposition, int rank, const FieldSpec& spec,
+               const Conditions& conditions);
 
-    /// `layers`: maximum number of ghost layers of a field. Throws `MeshError` on all ranks if the
-    /// mesh has a condition that is not in `conditions`.
-    Boundaries(const Decomposition& decomposition, int rank, int layers,
-               std::map<std::string, Condition> conditions)
-        : conditions_(std::move(conditions)) {
-        for (const Zone& zone : decomposition.mesh().zones())
-            for (const BoundaryPatch& b : zone.boundaries)
-                check(zone, b);
-        for (NamedRegion& named : boundary_regions(decomposition, rank, layers))
-            calls_.push_back({&conditions_.at(named.condition), named.region});
-    }
-    Boundaries(const Boundaries&) = delete;
-    Boundaries& operator=(const Boundaries&) = delete;
-
-    void apply(std::span<Field<T>* const> fields, double time) const {
-        for (const Call& call : calls_)
-            (*call.condition)(call.region, fields, time);
-    }
-    void apply(Field<T>& field, double time) const {
-        Field<T>* const one = &field;
-        apply(std::span(&one, 1), time);
-    }
+    void apply(Field<double>& field, double time) const;
 
   private:
     struct Call {
-        const Condition* condition;
+        GhostFill fill;
         BoundaryRegion region;
     };
-    void check(const Zone& zone, const BoundaryPatch& b) const {
-        if (conditions_.contains(b.condition))
-            return;
-        std::string known;
-        for (const auto& [name, condition] : conditions_)
-            known.append(known.empty() ? "" : ", ").append(name);
-        throw MeshError("zone '" + zone.name + "', " + b.patch.text() +
-                        ": there is no boundary condition '" + b.condition +
-                        "'; there are: " + (known.empty() ? "none" : known));
-    }
-
-    std::map<std::string, Condition> conditions_;
+    std::vector<Stagger> staggers_; ///< of the arrays
+    int layers_;
     std::vector<Call> calls_;
 };
 

@@ -148,6 +148,13 @@ template <class Visit> void for_indices(const Box<3>& box, Visit&& visit) {
                 visit(Index<3>{i, j, k});
 }
 
+/// Call `visit(first, size)` for the rows of a box along i, with the first index of each.
+template <class Visit> void for_rows(const Box<3>& box, Visit&& visit) {
+    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
+        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
+            visit(Index<3>{box.lower[0], j, k}, box.extent(0));
+}
+
 /// Return a text such as "[0:4, 0:8, 2:6]": half-open ranges in the order of the axes.
 template <std::size_t N> [[nodiscard]] std::string to_string(const Box<N>& box) {
     std::string text;

@@ -71,4 +71,12 @@ template <class T> class Field {
     std::vector<Part> parts_;
 };
 
+/// Return the views of all blocks of a field.
+template <class F> [[nodiscard]] auto views(F& field, std::size_t array = 0) {
+    std::vector<decltype(field.view(0))> all;
+    for (std::size_t b = 0; b < field.blocks(); ++b)
+        all.push_back(field.view(b, array));
+    return all;
+}
+
 } // namespace uzushio::domain

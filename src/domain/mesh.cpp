@@ -40,4 +40,24 @@ Index<3> Mesh::layers(std::int64_t layers) const {
     return result;
 }
 
+std::shared_ptr<const Mesh>
+box_mesh(int dimension, const std::array<std::vector<double>, 3>& vertices,
+         const std::function<std::optional<std::string>(const Face&)>& condition) {
+    Zone zone;
+    zone.name = "box";
+    for (std::size_t a = 0; a < 3; ++a)
+        zone.cells[a] = static_cast<std::int64_t>(vertices[a].size()) - 1;
+    zone.coordinates = Coordinates::rectilinear(vertices);
+    for (const Face& face : faces(dimension)) {
+        if (auto name = condition(face)) {
+            zone.set_boundary(face, *std::move(name));
+        } else if (!face.is_upper()) {
+            Vector period{};
+            period[face.axis] = vertices[face.axis].back() - vertices[face.axis].front();
+            connect_periodic(zone, face.axis, period);
+        }
+    }
+    return std::make_shared<Mesh>(dimension, std::vector{std::move(zone)});
+}
+
 } // namespace uzushio::domain

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,5 +51,11 @@ class Mesh {
     std::vector<Zone> zones_;
     std::vector<std::vector<Link>> links_;
 };
+
+/// Return a mesh of one rectilinear zone, "box", with these vertices along each axis. `condition`
+/// returns the name of the boundary condition of a face; none: its axis is periodic.
+[[nodiscard]] std::shared_ptr<const Mesh>
+box_mesh(int dimension, const std::array<std::vector<double>, 3>& vertices,
+         const std::function<std::optional<std::string>(const Face&)>& condition);
 
 } // namespace uzushio::domain

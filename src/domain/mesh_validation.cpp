@@ -186,21 +186,16 @@ class Validation {
         vertices.upper[c.patch.face.axis] = plane + 1;
 
         const double tolerance = 1e-6 * size_of(zone, vertices);
-        for (std::int64_t k = vertices.lower[2]; k < vertices.upper[2]; ++k)
-            for (std::int64_t j = vertices.lower[1]; j < vertices.upper[1]; ++j)
-                for (std::int64_t i = vertices.lower[0]; i < vertices.upper[0]; ++i) {
-                    const Index<3> index{i, j, k};
-                    const Index<3> there = map.apply({index, {i + 1, j + 1, k + 1}}, stagger).lower;
-                    const Vector here = zone.coordinates.vertex(index);
-                    const Vector position = donor.coordinates.vertex(there);
-                    for (std::size_t a = 0; a < 3; ++a)
-                        if (!(std::abs(here[a] + c.translation[a] - position[a]) <= tolerance))
-                            throw MeshError(place(zone, c.patch) + ": its vertex " +
-                                            to_string(Box<3>{index, {i + 1, j + 1, k + 1}}) +
-                                            " at " + position_text(here) +
-                                            " does not meet that of " + donor_place(c) + " at " +
-                                            position_text(position));
-                }
+        for_indices(vertices, [&](const Index<3>& index) {
+            const Box<3> vertex = Box<3>::at(index, {1, 1, 1});
+            const Vector here = zone.coordinates.vertex(index);
+            const Vector position = donor.coordinates.vertex(map.apply(vertex, stagger).lower);
+            for (std::size_t a = 0; a < 3; ++a)
+                if (!(std::abs(here[a] + c.translation[a] - position[a]) <= tolerance))
+                    throw MeshError(place(zone, c.patch) + ": its vertex " + to_string(vertex) +
+                                    " at " + position_text(here) + " does not meet that of " +
+                                    donor_place(c) + " at " + position_text(position));
+        });
     }
 
     static double size_of(const Zone& zone, const Box<3>& vertices) {

@@ -38,14 +38,12 @@ Field<double> positions(const Decomposition& decomposition, int rank, Centring c
             decomposition.mesh().zone(decomposition.block(id).zone).coordinates;
         const View<double> view = field.view(local);
         const Box<3>& own = field.owned(local++);
-        for (std::int64_t k = own.lower[2]; k < own.upper[2]; ++k)
-            for (std::int64_t j = own.lower[1]; j < own.upper[1]; ++j)
-                for (std::int64_t i = own.lower[0]; i < own.upper[0]; ++i) {
-                    const Vector at = centring == Centring::cell ? coordinates.centre({i, j, k})
-                                                                 : coordinates.vertex({i, j, k});
-                    for (int c = 0; c < 3; ++c)
-                        view(i, j, k, c) = at[static_cast<std::size_t>(c)];
-                }
+        for_indices(own, [&](const Index<3>& index) {
+            const Vector at =
+                centring == Centring::cell ? coordinates.centre(index) : coordinates.vertex(index);
+            for (int c = 0; c < 3; ++c)
+                view(index, c) = at[static_cast<std::size_t>(c)];
+        });
     }
     return field;
 }

@@ -1,6 +1,9 @@
 #include "domain/process_counts.hpp"
 
+#include <algorithm>
 #include <tuple>
+
+#include "parallel/block.hpp"
 
 namespace uzushio::domain {
 
@@ -40,6 +43,18 @@ PartCounts min_surface_counts(const Index<3>& cells, int parts,
             }
         }
     return best;
+}
+
+Box<3> part_box(const Box<3>& all, const PartCounts& counts, int number, const Index<3>& units) {
+    Box<3> part;
+    for (std::size_t a = 0; a < 3; ++a) {
+        const auto size = static_cast<int>((all.extent(a) + units[a] - 1) / units[a]);
+        const auto range = parallel::block(size, counts[a], number % counts[a]);
+        number /= counts[a];
+        part.lower[a] = std::min(all.lower[a] + units[a] * range.begin, all.upper[a]);
+        part.upper[a] = std::min(all.lower[a] + units[a] * range.end, all.upper[a]);
+    }
+    return part;
 }
 
 } // namespace uzushio::domain

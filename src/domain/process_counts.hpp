@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "domain/index.hpp"
+#include "domain/box.hpp"
 
 namespace uzushio::domain {
 
@@ -19,5 +19,10 @@ using PartCounts = std::array<int, 3>;
 /// then along j. All zero if every factorisation has parts without cells.
 [[nodiscard]] PartCounts min_surface_counts(const Index<3>& cells, int parts,
                                             const std::array<bool, 3>& periodic = {});
+
+/// Return part `number`, i fastest, of a box that is cut into `counts[a]` parts along each axis,
+/// after multiples of `units[a]` cells. Parts differ by at most one unit, and may be empty.
+[[nodiscard]] Box<3> part_box(const Box<3>& all, const PartCounts& counts, int number,
+                              const Index<3>& units = {1, 1, 1});
 
 } // namespace uzushio::domain

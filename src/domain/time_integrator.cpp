@@ -72,11 +72,9 @@ void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
                           r = reg.view(b, array);
             const Box<3>& own = state.owned(b, array);
             for (int c = 0; c < u.components(); ++c)
-                for (std::int64_t k = own.lower[2]; k < own.upper[2]; ++k)
-                    for (std::int64_t j = own.lower[1]; j < own.upper[1]; ++j) {
-                        const Index<3> first{own.lower[0], j, k};
-                        row(&u(first, c), &f(first, c), &r(first, c), own.extent(0));
-                    }
+                for_rows(own, [&](const Index<3>& first, std::int64_t size) {
+                    row(&u(first, c), &f(first, c), &r(first, c), size);
+                });
         }
 }
 

@@ -1,7 +1,6 @@
 #include "domain/zone_parts.hpp"
 
 #include "domain/process_counts.hpp"
-#include "parallel/block.hpp"
 
 namespace uzushio::domain {
 namespace {
@@ -22,19 +21,8 @@ std::vector<Box<3>> zone_parts(const Mesh& mesh, int zone, int parts) {
     const Index<3>& cells = mesh.zone(zone).cells;
     const PartCounts counts = min_surface_counts(cells, parts, periodic_axes(mesh, zone));
     std::vector<Box<3>> boxes;
-    for (int k = 0; k < counts[2]; ++k)
-        for (int j = 0; j < counts[1]; ++j)
-            for (int i = 0; i < counts[0]; ++i) {
-                Box<3> box;
-                const PartCounts place{i, j, k};
-                for (std::size_t a = 0; a < 3; ++a) {
-                    const auto range =
-                        parallel::block(static_cast<int>(cells[a]), counts[a], place[a]);
-                    box.lower[a] = range.begin;
-                    box.upper[a] = range.end;
-                }
-                boxes.push_back(box);
-            }
+    for (int number = 0; number < counts[0] * counts[1] * counts[2]; ++number)
+        boxes.push_back(part_box(Box<3>::of(cells), counts, number));
     return boxes;
 }
 

@@ -134,9 +134,8 @@ CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
                     continue;
                 for (std::size_t link = 0; link + 1 < along.size(); ++link) {
                     at[axis] = lattice.box.lower[axis] + static_cast<std::int64_t>(link);
-                    Index<3> next = at;
-                    ++next[axis];
-                    if (is_cut[link] || inside->contains(at) == inside->contains(next))
+                    if (is_cut[link] ||
+                        inside->contains(at) == inside->contains(domain::moved(at, axis, 1)))
                         continue;
                     const Crossing crossing = inside->crossing(at, axis);
                     links_.push_back({at, crossing, crossing, number, number});

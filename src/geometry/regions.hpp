@@ -10,16 +10,21 @@
 
 namespace uzushio::geometry {
 
-/// Regions of fluid cells that paths along uncut links join.
-struct Regions {
-    domain::Field<double> numbers; ///< of cells: from 0, or below 0 in solid ones
-    int count = 0;
-};
-
-/// Return the regions of the fluid that `flood_fill` found, numbered in the order of their first
-/// cells (k, j, i), the same on any number of ranks (collective). Arguments as in `flood_fill`.
-[[nodiscard]] Regions find_regions(MPI_Comm comm, const domain::Decomposition& decomposition,
-                                   int rank, const std::vector<std::array<CutLinks, 3>>& links,
-                                   const domain::Field<double>& phase);
+/// Find the regions of the fluid in a rectilinear mesh of one zone: cells that paths along uncut
+/// links join to each other and to the cell of a seed (collective). Return their number.
+///
+/// `links`: for each block of this rank and each axis, between the centres of its cells and ghosts.
+/// `numbers`: the result, with at least one ghost layer. Regions are numbered from 0 in the order
+/// of their first cells (k, j, i), the same on any number of ranks; solid cells have -1. Ghosts
+/// across faces have the values of the cells that they copy; ghosts beyond a boundary are solid.
+///
+/// Without seeds, paths begin at the cells at the boundaries of the mesh whose centres are outside
+/// the bounds of all bodies; in a mesh without boundaries at all such cells. Throws
+/// `std::invalid_argument` on all ranks if a seed is outside the mesh, or if no cell is fluid.
+[[nodiscard]] int find_regions(MPI_Comm comm, const domain::Decomposition& decomposition,
+                               const std::vector<std::array<CutLinks, 3>>& links,
+                               const std::vector<std::shared_ptr<const Surface>>& bodies,
+                               const std::vector<domain::Vector>& seeds,
+                               domain::Field<double>& numbers);
 
 } // namespace uzushio::geometry

@@ -129,53 +129,27 @@ class Cylinder : public Surface {
     double length_;
 };
 
-class Shifted : public Surface {
+class Placed : public Surface {
   public:
-    Shifted(std::shared_ptr<const Surface> surface, const Vector& displacement)
-        : surface_(std::move(surface)), displacement_(displacement) {}
+    Placed(std::shared_ptr<const Surface> surface, const Vector& displacement, const Vector& quanta)
+        : surface_(std::move(surface)), displacement_(displacement), quanta_(quanta) {}
 
     void crossings(std::size_t axis, const Vector& point,
                    std::vector<Crossing>& found) const override {
-        Vector moved = point;
+        Vector original = point;
         for (std::size_t a = 0; a < 3; ++a)
-            moved[a] -= displacement_[a];
-        const std::size_t before = found.size();
-        surface_->crossings(axis, moved, found);
-        for (std::size_t n = before; n < found.size(); ++n)
-            found[n].position += displacement_[axis];
-    }
-    [[nodiscard]] Bounds bounds() const override {
-        Bounds bounds = surface_->bounds();
-        for (std::size_t a = 0; a < 3; ++a) {
-            bounds.lower[a] += displacement_[a];
-            bounds.upper[a] += displacement_[a];
-        }
-        return bounds;
-    }
-    [[nodiscard]] bool is_closed() const override { return surface_->is_closed(); }
-
-  private:
-    std::shared_ptr<const Surface> surface_;
-    Vector displacement_;
-};
-
-class Rounded : public Surface {
-  public:
-    Rounded(std::shared_ptr<const Surface> surface, const Vector& quanta)
-        : surface_(std::move(surface)), quanta_(quanta) {}
-
-    void crossings(std::size_t axis, const Vector& point,
-                   std::vector<Crossing>& found) const override {
-        const std::size_t before = found.size();
-        surface_->crossings(axis, point, found);
-        for (std::size_t n = before; n < found.size(); ++n)
-            found[n].position = std::nearbyint(found[n].position / quanta_[axis]) * quanta_[axis];
+            original[a] -= displacement_[a];
+        const std::size_t first = found.size();
+        surface_->crossings(axis, original, found);
+        for (std::size_t n = first; n < found.size(); ++n)
+            found[n].position = std::nearbyint(found[n].position / quanta_[axis]) * quanta_[axis] +
+                                displacement_[axis];
     }
     [[nodiscard]] Bounds bounds() const override { // larger than what rounding may move
         Bounds bounds = surface_->bounds();
         for (std::size_t a = 0; a < 3; ++a) {
-            bounds.lower[a] -= quanta_[a];
-            bounds.upper[a] += quanta_[a];
+            bounds.lower[a] = bounds.lower[a] - quanta_[a] + displacement_[a];
+            bounds.upper[a] = bounds.upper[a] + quanta_[a] + displacement_[a];
         }
         return bounds;
     }
@@ -183,7 +157,7 @@ class Rounded : public Surface {
 
   private:
     std::shared_ptr<const Surface> surface_;
-    Vector quanta_;
+    Vector displacement_, quanta_;
 };
 
 } // namespace
@@ -208,14 +182,9 @@ std::shared_ptr<const Surface> cylinder(const Vector& centre, double radius, std
     return std::make_shared<Cylinder>(centre, radius, axis, length);
 }
 
-std::shared_ptr<const Surface> shifted(std::shared_ptr<const Surface> surface,
-                                       const Vector& displacement) {
-    return std::make_shared<Shifted>(std::move(surface), displacement);
-}
-
-std::shared_ptr<const Surface> rounded(std::shared_ptr<const Surface> surface,
-                                       const Vector& quanta) {
-    return std::make_shared<Rounded>(std::move(surface), quanta);
+std::shared_ptr<const Surface> placed(std::shared_ptr<const Surface> surface,
+                                      const Vector& displacement, const Vector& quanta) {
+    return std::make_shared<Placed>(std::move(surface), displacement, quanta);
 }
 
 } // namespace uzushio::geometry

@@ -17,14 +17,12 @@ namespace uzushio::geometry {
 [[nodiscard]] std::shared_ptr<const Surface> cylinder(const domain::Vector& centre, double radius,
                                                       std::size_t axis, double length);
 
-/// Surface displaced by a vector, such as the image of a body across a periodic boundary.
-[[nodiscard]] std::shared_ptr<const Surface> shifted(std::shared_ptr<const Surface> surface,
-                                                     const domain::Vector& displacement);
-
-/// Surface whose crossings along an axis are multiples of `quanta[axis]`, powers of 2. If points
-/// and displacements are such multiples, a displaced surface is exactly where the first one is,
-/// seen from points that are displaced too.
-[[nodiscard]] std::shared_ptr<const Surface> rounded(std::shared_ptr<const Surface> surface,
-                                                     const domain::Vector& quanta);
+/// Surface whose crossings along an axis are rounded to multiples of `quanta[axis]`, powers of 2,
+/// and then displaced by a vector, such as the image of a body across a periodic boundary. If
+/// points and displacements are such multiples, a displaced surface is exactly where the first one
+/// is, seen from points that are displaced too.
+[[nodiscard]] std::shared_ptr<const Surface> placed(std::shared_ptr<const Surface> surface,
+                                                    const domain::Vector& displacement,
+                                                    const domain::Vector& quanta);
 
 } // namespace uzushio::geometry

@@ -19,8 +19,8 @@ struct Bounds {
     domain::Vector upper{};
 };
 
-/// Surface of a body. It may be open: `flood_fill` finds the fluid cells without using the sign of
-/// normals.
+/// Surface of a body. It may be open: `find_regions` finds the fluid cells without using the sign
+/// of normals.
 class Surface {
   public:
     virtual ~Surface() = default;

@@ -85,8 +85,7 @@ class BlockedFaces {
             if (!axes_[a].used)
                 continue;
             for (const bool upper : {false, true}) {
-                Index<3> face = at;
-                face[a] += upper ? 1 : 0;
+                const Index<3> face = domain::moved(at, a, upper ? 1 : 0);
                 if (axes_[a].reciprocal_distance(static_cast<int>(face[a])) == 0)
                     continue; // no flux for any coefficient
                 if (b.view(block, a)(face) == 0)
@@ -109,12 +108,11 @@ class BlockedFaces {
 
     void add_flux(std::size_t cell, std::size_t a, bool upper) {
         const Axis& axis = axes_[a];
-        Index<3> at = cells_[cell];
-        const auto i = static_cast<int>(at[a]);
+        const auto i = static_cast<int>(cells_[cell][a]);
         const double weight = axis.reciprocal_distance(i + (upper ? 1 : 0)) /
                               axis.widths[static_cast<std::size_t>(i)];
-        at[a] += upper ? 1 : -1;
-        const Index<3> place = at;
+        const Index<3> place = domain::moved(cells_[cell], a, upper ? 1 : -1);
+        Index<3> at = place;
         std::size_t other = BlockedFlux::boundary;
         if (axis.periodic())
             at[a] = (at[a] + axis.cells()) % axis.cells();
@@ -160,12 +158,11 @@ Box<3> bounds_of(MPI_Comm comm, const std::vector<Index<3>>& cells) {
 
 class BlockedFftSolver final : public IterativeSolver {
   public:
-    BlockedFftSolver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-                     parallel::Traffic& traffic, parallel::SectionMonitor& sections)
-        : IterativeSolver(comm, equation, limits, traffic, sections),
-          comm_(parallel::Communicator::duplicate(comm)),
-          direct_(make_fft_solver(comm, without_coefficient(equation), traffic, sections)),
-          faces_(equation, a().axes(), comm_.rank()) {
+    explicit BlockedFftSolver(const SolverSetup& setup)
+        : IterativeSolver(setup), comm_(parallel::Communicator::duplicate(setup.comm)),
+          direct_(make_fft_solver(setup.comm, without_coefficient(setup.equation), setup.traffic,
+                                  setup.sections)),
+          faces_(setup.equation, a().axes(), comm_.rank()) {
         const auto order = ModeSolver::order_of(a().axes());
         std::vector<Index<3>> cells;
         for (const Index<3>& at : faces_.cells())
@@ -173,11 +170,11 @@ class BlockedFftSolver final : public IterativeSolver {
         const Box<3> region = bounds_of(comm_.get(), cells);
         if (region.empty()) // on no rank a face is blocked
             return;
-        near_.emplace(comm_.get(), equation, &region, traffic, sections);
+        near_.emplace(comm_.get(), setup.equation, &region, setup.traffic, setup.sections);
         array_ = BoxArray(near_->layout().box(comm_.rank()));
         const std::span all(cells);
-        sources_.emplace(comm_.get(), near_->layout(), all.first(faces_.size()), traffic);
-        values_.emplace(comm_.get(), near_->layout(), all, traffic);
+        sources_.emplace(comm_.get(), near_->layout(), all.first(faces_.size()), setup.traffic);
+        values_.emplace(comm_.get(), near_->layout(), all, setup.traffic);
     }
 
     [[nodiscard]] std::size_t bytes() const override {
@@ -299,13 +296,10 @@ bool is_blocked_fft_fast(MPI_Comm comm, const Equation& equation) {
     return (2 + iterations * share) * direct < multigrid;
 }
 
-std::unique_ptr<LinearSolver> make_blocked_fft_solver(MPI_Comm comm, const Equation& equation,
-                                                      const IterationLimits& limits,
-                                                      parallel::Traffic& traffic,
-                                                      parallel::SectionMonitor& sections) {
-    if (const std::string why = why_no_blocked_fft(comm, equation); !why.empty())
+std::unique_ptr<LinearSolver> make_blocked_fft_solver(const SolverSetup& setup) {
+    if (const std::string why = why_no_blocked_fft(setup.comm, setup.equation); !why.empty())
         throw std::invalid_argument("the solver cg/fft does not apply to this equation: " + why);
-    return std::make_unique<BlockedFftSolver>(comm, equation, limits, traffic, sections);
+    return std::make_unique<BlockedFftSolver>(setup);
 }
 
 } // namespace uzushio::linalg

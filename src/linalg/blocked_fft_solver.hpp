@@ -29,9 +29,7 @@ namespace uzushio::linalg {
 ///
 /// Source: B. L. Buzbee, F. W. Dorr, J. A. George, G. H. Golub, SIAM J. Numer. Anal. 8 (1971) 722;
 /// W. Proskurowski, O. Widlund, Math. Comp. 30 (1976) 433. Throws `std::invalid_argument` if it
-/// does not apply (collective). `traffic` and `sections` must outlive the solver.
-[[nodiscard]] std::unique_ptr<LinearSolver>
-make_blocked_fft_solver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-                        parallel::Traffic& traffic, parallel::SectionMonitor& sections);
+/// does not apply (collective).
+[[nodiscard]] std::unique_ptr<LinearSolver> make_blocked_fft_solver(const SolverSetup& setup);
 
 } // namespace uzushio::linalg

@@ -1,9 +1,10 @@
 #include "linalg/coarsening.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "domain/process_counts.hpp"
-#include "parallel/block.hpp"
 
 namespace uzushio::linalg {
 
@@ -48,43 +49,34 @@ std::int64_t coarse_cells(std::int64_t cells, int times) {
 Equation equation_on(const Equation& like, const std::array<Axis, 3>& axes,
                      std::vector<Block> blocks) {
     const domain::Mesh& mesh = like.decomposition->mesh();
-    const domain::Zone& old = mesh.zone(0);
-    domain::Zone zone;
-    zone.name = old.name;
     std::array<std::vector<double>, 3> vertices;
     for (std::size_t a = 0; a < 3; ++a) {
-        zone.cells[a] = axes[a].cells();
         vertices[a].push_back(0);
         for (const double width : axes[a].widths)
             vertices[a].push_back(vertices[a].back() + width);
     }
-    for (const domain::Face& face : domain::faces(mesh.dimension())) {
-        if (axes[face.axis].periodic()) {
-            domain::Vector period{};
-            period[face.axis] = vertices[face.axis].back();
-            if (!face.is_upper())
-                domain::connect_periodic(zone, face.axis, period);
-        } else {
-            const auto whole = domain::Patch::whole(face, old.cells);
-            const auto found = std::find_if(old.boundaries.begin(), old.boundaries.end(),
-                                            [&](const auto& b) { return b.patch == whole; });
-            zone.set_boundary(face, found->condition);
-        }
-    }
-    zone.coordinates = domain::Coordinates::rectilinear(std::move(vertices));
+    const auto condition = [&](const domain::Face& face) -> std::optional<std::string> {
+        const domain::Zone& old = mesh.zone(0);
+        const auto whole = domain::Patch::whole(face, old.cells);
+        for (const domain::BoundaryPatch& boundary : old.boundaries)
+            if (boundary.patch == whole)
+                return boundary.condition;
+        return {};
+    };
     Equation equation = like;
     equation.b = nullptr;
-    const auto coarse = std::make_shared<domain::Mesh>(mesh.dimension(), std::vector{zone});
-    equation.decomposition = std::make_shared<domain::Decomposition>(coarse, std::move(blocks),
-                                                                     like.decomposition->ranks());
+    equation.decomposition = std::make_shared<domain::Decomposition>(
+        domain::box_mesh(mesh.dimension(), vertices, condition), std::move(blocks),
+        like.decomposition->ranks());
     return equation;
 }
 
 std::vector<Block> aligned_blocks(const Index<3>& cells, const std::array<int, 3>& times, int ranks,
                                   std::int64_t least) {
-    Index<3> coarse{};
+    Index<3> coarse{}, units{};
     std::int64_t most = 1;
     for (std::size_t a = 0; a < 3; ++a) {
+        units[a] = std::int64_t{1} << times[a];
         coarse[a] = coarse_cells(cells[a], times[a]);
         most *= std::max<std::int64_t>(1, coarse[a] / least);
     }
@@ -99,18 +91,9 @@ std::vector<Block> aligned_blocks(const Index<3>& cells, const std::array<int, 3
     }
     std::vector<Block> blocks;
     for (int rank = 0; rank < counts[0] * counts[1] * counts[2]; ++rank) {
-        Block block{rank, 0, rank, {}};
-        int rest = rank;
-        for (std::size_t a = 0; a < 3; ++a) {
-            const auto part =
-                parallel::block(static_cast<int>(coarse[a]), counts[a], rest % counts[a]);
-            rest /= counts[a];
-            block.cells.lower[a] =
-                std::min<std::int64_t>(cells[a], std::int64_t{part.begin} << times[a]);
-            block.cells.upper[a] =
-                std::min<std::int64_t>(cells[a], std::int64_t{part.end} << times[a]);
-        }
-        blocks.push_back(block);
+        const domain::Box<3> part =
+            domain::part_box(domain::Box<3>::of(cells), counts, rank, units);
+        blocks.push_back({rank, 0, rank, part});
     }
     return blocks;
 }

@@ -69,13 +69,7 @@ std::shared_ptr<const Field<double>> moved_coefficient(MPI_Comm comm, const Fiel
     for (std::size_t a = 0; a < from.arrays(); ++a) {
         domain::Redistribution<double> move(
             comm, {face_parts(from_blocks, a), face_parts(to_blocks, a)}, 1, traffic);
-        std::vector<domain::View<const double>> sources;
-        std::vector<domain::View<double>> targets;
-        for (std::size_t block = 0; block < from.blocks(); ++block)
-            sources.push_back(from.view(block, a));
-        for (std::size_t block = 0; block < result->blocks(); ++block)
-            targets.push_back(result->view(block, a));
-        move.run(sources, targets);
+        move.run(domain::views(from, a), domain::views(*result, a));
     }
     return result;
 }

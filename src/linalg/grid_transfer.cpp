@@ -161,16 +161,6 @@ void GridTransfer::prolong(const Row& row, const View& coarse, float* out) const
     prolong_pairs<Add>(size, own, next, c, out);
 }
 
-template <class Row>
-void GridTransfer::add_prolongation(const Row& row, const View& coarse, float* out) const {
-    prolong<true>(row, coarse, out);
-}
-
-template <class Row>
-void GridTransfer::set_prolongation(const Row& row, const View& coarse, float* out) const {
-    prolong<false>(row, coarse, out);
-}
-
 template void GridTransfer::restrict_residual(const ConstantRow<float>&, const float*, const float*,
                                               const View&) const;
 template void GridTransfer::restrict_residual(const VariableRow<float>&, const float*, const float*,
@@ -179,9 +169,9 @@ template void GridTransfer::restrict_row(const ConstantRow<float>&, const float*
                                          const View&) const;
 template void GridTransfer::restrict_row(const VariableRow<float>&, const float*,
                                          const View&) const;
-template void GridTransfer::add_prolongation(const ConstantRow<float>&, const View&, float*) const;
-template void GridTransfer::add_prolongation(const VariableRow<float>&, const View&, float*) const;
-template void GridTransfer::set_prolongation(const ConstantRow<float>&, const View&, float*) const;
-template void GridTransfer::set_prolongation(const VariableRow<float>&, const View&, float*) const;
+template void GridTransfer::prolong<true>(const ConstantRow<float>&, const View&, float*) const;
+template void GridTransfer::prolong<true>(const VariableRow<float>&, const View&, float*) const;
+template void GridTransfer::prolong<false>(const ConstantRow<float>&, const View&, float*) const;
+template void GridTransfer::prolong<false>(const VariableRow<float>&, const View&, float*) const;
 
 } // namespace uzushio::linalg

@@ -31,8 +31,7 @@ class GridTransfer {
     /// Add to a row of x, or set it to, the trilinear interpolation of `coarse`, whose ghosts must
     /// be valid, also at edges and corners. Beyond a Dirichlet boundary it is odd, beyond a Neumann
     /// boundary even.
-    template <class Row> void add_prolongation(const Row& row, const View& coarse, float* x) const;
-    template <class Row> void set_prolongation(const Row& row, const View& coarse, float* x) const;
+    template <bool Add, class Row> void prolong(const Row& row, const View& coarse, float* x) const;
 
     /// Return the number of coarse cells over that of cells.
     [[nodiscard]] double coarse_share() const {
@@ -69,7 +68,6 @@ class GridTransfer {
     template <class Row> void add_to_coarse(const Row& row, const View& coarse) const;
     /// Set the work array to the interpolation of a row of coarse cells along j and k.
     template <class Row> const float* interpolate_across(const Row& row, const View& coarse) const;
-    template <bool Add, class Row> void prolong(const Row& row, const View& coarse, float* x) const;
     static Weights weights_of(const Axis& axis, bool joined, int ghosts);
 
     std::array<Weights, 3> weights_;

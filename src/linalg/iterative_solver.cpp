@@ -9,12 +9,10 @@
 
 namespace uzushio::linalg {
 
-IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
-                                 const IterationLimits& limits, parallel::Traffic& traffic,
-                                 parallel::SectionMonitor& sections)
-    : operator_(comm, equation, traffic, sections), limits_(limits), f_(operator_.field()),
-      x_(operator_.field()) {
-    if (!(limits.tolerance > 0) || limits.max_iterations < 1)
+IterativeSolver::IterativeSolver(const SolverSetup& setup)
+    : operator_(setup.comm, setup.equation, setup.traffic, setup.sections), limits_(setup.limits),
+      f_(operator_.field()), x_(operator_.field()) {
+    if (!(limits_.tolerance > 0) || limits_.max_iterations < 1)
         throw std::invalid_argument("an iterative solver needs a tolerance above 0 and at least "
                                     "one iteration");
 }

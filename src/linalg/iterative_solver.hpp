@@ -13,6 +13,15 @@ struct IterationLimits {
     int max_iterations = 500;
 };
 
+/// Arguments of the functions that create iterative solvers and preconditioners.
+struct SolverSetup {
+    MPI_Comm comm;
+    const Equation& equation;
+    IterationLimits limits;             ///< not used by preconditioners
+    parallel::Traffic& traffic;         ///< must outlive what is created
+    parallel::SectionMonitor& sections; ///< the same
+};
+
 /// Approximate inverse of an operator, in single precision, on the blocks of the equation.
 class Preconditioner {
   public:
@@ -33,8 +42,7 @@ class Preconditioner {
 /// Common part of the iterative solvers.
 class IterativeSolver : public LinearSolver {
   public:
-    IterativeSolver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-                    parallel::Traffic& traffic, parallel::SectionMonitor& sections);
+    explicit IterativeSolver(const SolverSetup& setup);
 
     using LinearSolver::solve;
     /// Throws `std::runtime_error` on all ranks if the residual is no longer finite, and

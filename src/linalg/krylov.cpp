@@ -12,11 +12,8 @@ namespace {
 /// Krylov method with work fields.
 template <std::size_t Fields> class Krylov : public IterativeSolver {
   public:
-    Krylov(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-           parallel::Traffic& traffic, parallel::SectionMonitor& sections,
-           std::unique_ptr<Preconditioner> preconditioner)
-        : IterativeSolver(comm, equation, limits, traffic, sections), comm_(comm),
-          preconditioner_(std::move(preconditioner)) {
+    Krylov(const SolverSetup& setup, std::unique_ptr<Preconditioner> preconditioner)
+        : IterativeSolver(setup), comm_(setup.comm), preconditioner_(std::move(preconditioner)) {
         for (std::size_t i = 0; i < Fields; ++i)
             fields_.push_back(a().field());
     }
@@ -290,30 +287,19 @@ class BiCgStab final : public Krylov<7> {
 
 } // namespace
 
-std::unique_ptr<LinearSolver> make_cg(MPI_Comm comm, const Equation& equation,
-                                      const IterationLimits& limits, parallel::Traffic& traffic,
-                                      parallel::SectionMonitor& sections,
+std::unique_ptr<LinearSolver> make_cg(const SolverSetup& setup,
                                       std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<Cg>(comm, equation, limits, traffic, sections,
-                                std::move(preconditioner));
+    return std::make_unique<Cg>(setup, std::move(preconditioner));
 }
 
-std::unique_ptr<LinearSolver> make_pipelined_cg(MPI_Comm comm, const Equation& equation,
-                                                const IterationLimits& limits,
-                                                parallel::Traffic& traffic,
-                                                parallel::SectionMonitor& sections,
+std::unique_ptr<LinearSolver> make_pipelined_cg(const SolverSetup& setup,
                                                 std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<PipelinedCg>(comm, equation, limits, traffic, sections,
-                                         std::move(preconditioner));
+    return std::make_unique<PipelinedCg>(setup, std::move(preconditioner));
 }
 
-std::unique_ptr<LinearSolver> make_bicgstab(MPI_Comm comm, const Equation& equation,
-                                            const IterationLimits& limits,
-                                            parallel::Traffic& traffic,
-                                            parallel::SectionMonitor& sections,
+std::unique_ptr<LinearSolver> make_bicgstab(const SolverSetup& setup,
                                             std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<BiCgStab>(comm, equation, limits, traffic, sections,
-                                      std::move(preconditioner));
+    return std::make_unique<BiCgStab>(setup, std::move(preconditioner));
 }
 
 } // namespace uzushio::linalg

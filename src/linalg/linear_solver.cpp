@@ -41,13 +41,7 @@ void check_arrays(MPI_Comm comm, const LinearSolver::Sources& f, const LinearSol
 }
 
 SolveReport LinearSolver::solve(const domain::Field<double>& f, domain::Field<double>& x) {
-    Sources from;
-    Targets to;
-    for (std::size_t b = 0; b < f.blocks(); ++b)
-        from.push_back(f.view(b));
-    for (std::size_t b = 0; b < x.blocks(); ++b)
-        to.push_back(x.view(b));
-    return solve(from, to);
+    return solve(domain::views(f), domain::views(x));
 }
 
 } // namespace uzushio::linalg

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "domain/process_counts.hpp"
 #include "linalg/linear_solver.hpp"
 #include "linalg/threads.hpp"
 #include "parallel/block.hpp"
@@ -110,19 +111,10 @@ bool are_modes_fast(const std::array<Axis, 3>& axes) {
 }
 
 StageLayout::StageLayout(const Box<3>& all, const std::array<int, 3>& counts, int ranks) {
-    for (int rank = 0; rank < ranks; ++rank) {
-        Box<3> box = all;
-        int rest = rank;
-        for (std::size_t a = 0; a < 3; ++a) {
-            const std::int64_t unit = a < 2 ? 2 : 1;
-            const auto units = static_cast<int>((all.extent(a) + unit - 1) / unit);
-            const auto range = parallel::block(units, counts[a], rest % counts[a]);
-            rest /= counts[a];
-            box.lower[a] = std::min(all.lower[a] + unit * range.begin, all.upper[a]);
-            box.upper[a] = std::min(all.lower[a] + unit * range.end, all.upper[a]);
-        }
-        boxes_.push_back(rest == 0 ? box : Box<3>{});
-    }
+    for (int rank = 0; rank < ranks; ++rank)
+        boxes_.push_back(rank < counts[0] * counts[1] * counts[2]
+                             ? domain::part_box(all, counts, rank, {2, 2, 1})
+                             : Box<3>{});
 }
 
 std::vector<domain::Part> StageLayout::parts() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "domain/redistribution.hpp"
@@ -19,40 +20,29 @@ using domain::Index;
 using domain::View;
 using Field = domain::Field<float>;
 
-/// Redistribution of cell-centred fields between two decompositions of a mesh.
-class Move {
-  public:
-    Move(MPI_Comm comm, const Decomposition& from, const Decomposition& to,
-         parallel::Traffic& traffic, parallel::SectionMonitor& sections)
-        : plan_(comm, {domain::parts_of(from), domain::parts_of(to)}, 1, traffic),
-          sections_(sections) {}
-    void run(const Field& from, Field& to) {
-        const parallel::Section section(sections_, "redistribution");
-        std::vector<View<const float>> sources;
-        std::vector<View<float>> targets;
-        for (std::size_t b = 0; b < from.blocks(); ++b)
-            sources.push_back(from.view(b));
-        for (std::size_t b = 0; b < to.blocks(); ++b)
-            targets.push_back(to.view(b));
-        plan_.run(sources, targets);
-    }
-
-  private:
-    domain::Redistribution<float> plan_;
-    parallel::SectionMonitor& sections_;
-};
-
 /// Right-hand side and solution on blocks other than those of a level, and the way to the level
 /// and back.
 struct Elsewhere {
     Elsewhere(MPI_Comm comm, const Equation& equation, const Decomposition& level, int ghosts,
-              parallel::Traffic& traffic, parallel::SectionMonitor& sections)
-        : a(comm, equation, traffic, sections, ghosts), f(a.field()), x(a.field()),
-          there(comm, a.decomposition(), level, traffic, sections),
-          back(comm, level, a.decomposition(), traffic, sections) {}
+              parallel::Traffic& traffic, parallel::SectionMonitor& monitor)
+        : a(comm, equation, traffic, monitor, ghosts), f(a.field()), x(a.field()),
+          sections(monitor),
+          there(comm, {domain::parts_of(a.decomposition()), domain::parts_of(level)}, 1, traffic),
+          back(comm, {domain::parts_of(level), domain::parts_of(a.decomposition())}, 1, traffic) {}
+    /// Copy f to the level's right-hand side.
+    void send_f(Field& to) {
+        const parallel::Section section(sections, "redistribution");
+        there.run(domain::views(std::as_const(f)), domain::views(to));
+    }
+    /// Copy the level's solution to x.
+    void fetch_x(const Field& from) {
+        const parallel::Section section(sections, "redistribution");
+        back.run(domain::views(from), domain::views(x));
+    }
     GridOperator<float> a;
     Field f, x;
-    Move there, back;
+    parallel::SectionMonitor& sections;
+    domain::Redistribution<float> there, back;
 };
 
 struct Level {
@@ -130,9 +120,9 @@ std::vector<Block> blocks_for(const std::vector<Block>& present, const std::arra
 
 class Multigrid final : public Preconditioner {
   public:
-    Multigrid(MPI_Comm comm, const Equation& equation, const CycleOptions& options,
-              parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+    Multigrid(const SolverSetup& setup, const CycleOptions& options)
         : options_(options), ghosts_(ghosts_of(options)) {
+        const auto& [comm, equation, limits, traffic, sections] = setup;
         const auto axes = axes_of(equation);
         const auto& present = equation.decomposition->blocks();
         const auto blocks = blocks_for(present, axes);
@@ -148,10 +138,8 @@ class Multigrid final : public Preconditioner {
             auto& here = level.before_coarser;
             Field& f = here ? here->f : levels_[number + 1]->f;
             Field& x = here ? here->x : levels_[number + 1]->x;
-            for (std::size_t b = 0; b < f.blocks(); ++b) {
-                level.coarse_f.push_back(f.view(b));
-                level.coarse_x.push_back(x.view(b));
-            }
+            level.coarse_f = domain::views(f);
+            level.coarse_x = domain::views(x);
         }
     }
 
@@ -167,17 +155,17 @@ class Multigrid final : public Preconditioner {
     }
     void apply() override {
         if (input_)
-            input_->there.run(input_->f, levels_[0]->f);
+            input_->send_f(levels_[0]->f);
         cycle(0);
         if (input_)
-            input_->back.run(levels_[0]->x, input_->x);
+            input_->fetch_x(levels_[0]->x);
     }
     void apply_first() override {
         if (input_)
-            input_->there.run(input_->f, levels_[0]->f);
+            input_->send_f(levels_[0]->f);
         nested_cycles();
         if (input_)
-            input_->back.run(levels_[0]->x, input_->x);
+            input_->fetch_x(levels_[0]->x);
     }
 
     [[nodiscard]] std::size_t bytes() const override {
@@ -238,13 +226,13 @@ class Multigrid final : public Preconditioner {
     /// Move the right-hand side to the blocks of the next coarser level.
     void send_coarse_f(std::size_t number) {
         if (auto& here = levels_[number]->before_coarser)
-            here->there.run(here->f, levels_[number + 1]->f);
+            here->send_f(levels_[number + 1]->f);
     }
     /// Move the next coarser level's solution to the blocks of a level, and fill its ghosts.
     void fetch_coarse_x(std::size_t number) {
         Level& next = *levels_[number + 1];
         if (auto& here = levels_[number]->before_coarser) {
-            here->back.run(next.x, here->x);
+            here->fetch_x(next.x);
             here->a.exchange(here->x);
         } else {
             next.a.exchange(next.x);
@@ -361,9 +349,9 @@ class Multigrid final : public Preconditioner {
         case Stage::Kind::add_coarse:
             prefetch_row(x + row.stride_j, row.size);
             prefetch_row(f + row.stride_j, row.size);
-            return level.transfer->add_prolongation(row, level.coarse_x[row.block], x);
+            return level.transfer->prolong<true>(row, level.coarse_x[row.block], x);
         case Stage::Kind::set_coarse:
-            return level.transfer->set_prolongation(row, level.coarse_x[row.block], x);
+            return level.transfer->prolong<false>(row, level.coarse_x[row.block], x);
         }
     }
     /// Return the section of stages in one pass: each array is read and written once.
@@ -393,11 +381,9 @@ class Multigrid final : public Preconditioner {
 
 } // namespace
 
-std::unique_ptr<Preconditioner> make_multigrid(MPI_Comm comm, const Equation& equation,
-                                               const CycleOptions& options,
-                                               parallel::Traffic& traffic,
-                                               parallel::SectionMonitor& sections) {
-    return std::make_unique<Multigrid>(comm, equation, options, traffic, sections);
+std::unique_ptr<Preconditioner> make_multigrid(const SolverSetup& setup,
+                                               const CycleOptions& options) {
+    return std::make_unique<Multigrid>(setup, options);
 }
 
 } // namespace uzushio::linalg

@@ -30,9 +30,7 @@ struct CycleOptions {
 /// bits as those of a cycle that is not fused.
 ///
 /// Blocks whose cuts are odd are redistributed first.
-std::unique_ptr<Preconditioner> make_multigrid(MPI_Comm comm, const Equation& equation,
-                                               const CycleOptions& options,
-                                               parallel::Traffic& traffic,
-                                               parallel::SectionMonitor& sections);
+std::unique_ptr<Preconditioner> make_multigrid(const SolverSetup& setup,
+                                               const CycleOptions& options);
 
 } // namespace uzushio::linalg

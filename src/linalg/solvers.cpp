@@ -1,7 +1,9 @@
 #include "linalg/solvers.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "linalg/blocked_fft_solver.hpp"
 #include "linalg/fft_solver.hpp"
@@ -10,6 +12,21 @@
 #include "linalg/stationary.hpp"
 
 namespace uzushio::linalg {
+
+namespace {
+
+/// Iterative method that uses a preconditioner.
+struct Iteration {
+    std::string_view name;
+    std::unique_ptr<LinearSolver> (*make)(const SolverSetup&, std::unique_ptr<Preconditioner>);
+};
+
+constexpr Iteration iterations[] = {{"multigrid", make_correction},
+                                    {"cg", make_cg},
+                                    {"pipelined_cg", make_pipelined_cg},
+                                    {"bicgstab", make_bicgstab}};
+
+} // namespace
 
 const std::vector<std::string_view>& solver_names() {
     static const std::vector<std::string_view> names{"auto",
@@ -31,6 +48,13 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                           const Equation& equation, const IterationLimits& limits,
                                           parallel::Traffic& traffic,
                                           parallel::SectionMonitor& sections) {
+    const auto& names = solver_names();
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        std::string text = "there is no linear solver '" + std::string(name) + "'; there are:";
+        for (const std::string_view known : names)
+            text.append(" ").append(known);
+        throw std::invalid_argument(text);
+    }
     if (name == "auto") {
         name = "cg";
         if (is_fft_fast(equation) && why_no_fft(equation).empty())
@@ -39,44 +63,30 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                  is_blocked_fft_fast(comm, equation))
             name = "cg/fft";
     }
+    const SolverSetup setup{comm, equation, limits, traffic, sections};
     if (name == "fft")
         return make_fft_solver(comm, equation, traffic, sections);
     if (name == "cg/fft")
-        return make_blocked_fft_solver(comm, equation, limits, traffic, sections);
+        return make_blocked_fft_solver(setup);
     if (name == "jacobi")
-        return make_jacobi(comm, equation, limits, traffic, sections);
+        return make_jacobi(setup);
     if (name == "sor")
-        return make_sor(comm, equation, limits, traffic, sections);
-    const auto cut = name.find('/');
-    const std::string_view method = name.substr(0, cut);
-    const bool diagonal = cut != std::string_view::npos && name.substr(cut) == "/diagonal";
-    const auto preconditioner = [&] {
-        // The pipelined method's recurrences need a preconditioner that is nearly symmetric.
-        const CycleOptions symmetric{.sweeps_before = 2,
-                                     .sweeps_after = 2,
-                                     .omega = 1.15,
-                                     .correction_factor = 1,
-                                     .symmetric = true,
-                                     .fused = false};
-        return diagonal ? make_diagonal(comm, equation, traffic, sections)
-                        : make_multigrid(comm, equation,
-                                         method == "pipelined_cg" ? symmetric : CycleOptions{},
-                                         traffic, sections);
-    };
-    if (diagonal || cut == std::string_view::npos) {
-        if (method == "multigrid" && !diagonal)
-            return make_correction(comm, equation, limits, traffic, sections, preconditioner());
-        if (method == "cg")
-            return make_cg(comm, equation, limits, traffic, sections, preconditioner());
-        if (method == "pipelined_cg")
-            return make_pipelined_cg(comm, equation, limits, traffic, sections, preconditioner());
-        if (method == "bicgstab")
-            return make_bicgstab(comm, equation, limits, traffic, sections, preconditioner());
-    }
-    std::string text = "there is no linear solver '" + std::string(name) + "'; there are:";
-    for (const std::string_view known : solver_names())
-        text.append(" ").append(known);
-    throw std::invalid_argument(text);
+        return make_sor(setup);
+    const std::string_view method = name.substr(0, name.find('/'));
+    // The pipelined method's recurrences need a preconditioner that is nearly symmetric.
+    const CycleOptions symmetric{.sweeps_before = 2,
+                                 .sweeps_after = 2,
+                                 .omega = 1.15,
+                                 .correction_factor = 1,
+                                 .symmetric = true,
+                                 .fused = false};
+    auto preconditioner =
+        method != name
+            ? make_diagonal(setup) // "/diagonal" is behind the method
+            : make_multigrid(setup, method == "pipelined_cg" ? symmetric : CycleOptions{});
+    const auto found = std::find_if(std::begin(iterations), std::end(iterations),
+                                    [&](const Iteration& one) { return one.name == method; });
+    return found->make(setup, std::move(preconditioner));
 }
 
 } // namespace uzushio::linalg

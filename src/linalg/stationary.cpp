@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <stdexcept>
 #include <utility>
 
 #include "linalg/rows.hpp"
@@ -15,11 +14,9 @@ namespace {
 
 class Correction final : public IterativeSolver {
   public:
-    Correction(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-               parallel::Traffic& traffic, parallel::SectionMonitor& sections,
-               std::unique_ptr<Preconditioner> preconditioner)
-        : IterativeSolver(comm, equation, limits, traffic, sections),
-          preconditioner_(std::move(preconditioner)), bytes_of_x_(bytes_of(a().field())) {}
+    Correction(const SolverSetup& setup, std::unique_ptr<Preconditioner> preconditioner)
+        : IterativeSolver(setup), preconditioner_(std::move(preconditioner)),
+          bytes_of_x_(bytes_of(a().field())) {}
     [[nodiscard]] std::size_t bytes() const override {
         return preconditioner_->bytes() + 2 * bytes_of_x_;
     }
@@ -67,21 +64,16 @@ class Correction final : public IterativeSolver {
 /// Jacobi's method or red-black over-relaxation.
 class Relaxation final : public IterativeSolver {
   public:
-    Relaxation(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-               parallel::Traffic& traffic, parallel::SectionMonitor& sections, bool red_black,
-               double omega)
-        : IterativeSolver(comm, equation, limits, traffic, sections), red_black_(red_black),
-          omega_(omega), other_(a().field()) {
-        if (red_black && omega == 0) {
+    Relaxation(const SolverSetup& setup, bool red_black)
+        : IterativeSolver(setup), red_black_(red_black), other_(a().field()) {
+        if (red_black) {
             int cells = 2;
             for (const Axis& axis : a().axes())
                 cells = std::max(cells, axis.cells());
             omega_ = 2 / (1 + std::sin(std::numbers::pi / cells));
+        } else if (a().singular()) {
+            omega_ = 0.9; // at 1 the sign of a checkerboard alternates for ever
         }
-        if (!red_black && a().singular())
-            omega_ *= 0.9; // at 1 the sign of a checkerboard alternates for ever
-        if (!(omega_ > 0 && omega_ < 2))
-            throw std::invalid_argument("the relaxation factor omega is between 0 and 2");
     }
     [[nodiscard]] std::size_t bytes() const override { return 3 * bytes_of(other_); }
 
@@ -101,16 +93,15 @@ class Relaxation final : public IterativeSolver {
         }
     }
     bool red_black_;
-    double omega_;
+    double omega_ = 1;
     Field other_;
 };
 
 class Diagonal final : public Preconditioner {
   public:
-    Diagonal(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
-             parallel::SectionMonitor& sections)
-        : a_(comm, equation, traffic, sections), factor_(a_.field()), r_(a_.field()),
-          z_(a_.field()) {
+    explicit Diagonal(const SolverSetup& setup)
+        : a_(setup.comm, setup.equation, setup.traffic, setup.sections), factor_(a_.field()),
+          r_(a_.field()), z_(a_.field()) {
         a_.for_rows([&](const auto& row) {
             float* factor = GridOperator<float>::row_of(factor_, row);
             for (std::int64_t n = 0; n < row.size; ++n)
@@ -140,31 +131,21 @@ class Diagonal final : public Preconditioner {
 
 } // namespace
 
-std::unique_ptr<LinearSolver> make_correction(MPI_Comm comm, const Equation& equation,
-                                              const IterationLimits& limits,
-                                              parallel::Traffic& traffic,
-                                              parallel::SectionMonitor& sections,
+std::unique_ptr<LinearSolver> make_correction(const SolverSetup& setup,
                                               std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<Correction>(comm, equation, limits, traffic, sections,
-                                        std::move(preconditioner));
+    return std::make_unique<Correction>(setup, std::move(preconditioner));
 }
 
-std::unique_ptr<LinearSolver> make_jacobi(MPI_Comm comm, const Equation& equation,
-                                          const IterationLimits& limits, parallel::Traffic& traffic,
-                                          parallel::SectionMonitor& sections, double omega) {
-    return std::make_unique<Relaxation>(comm, equation, limits, traffic, sections, false, omega);
+std::unique_ptr<LinearSolver> make_jacobi(const SolverSetup& setup) {
+    return std::make_unique<Relaxation>(setup, false);
 }
 
-std::unique_ptr<LinearSolver> make_sor(MPI_Comm comm, const Equation& equation,
-                                       const IterationLimits& limits, parallel::Traffic& traffic,
-                                       parallel::SectionMonitor& sections, double omega) {
-    return std::make_unique<Relaxation>(comm, equation, limits, traffic, sections, true, omega);
+std::unique_ptr<LinearSolver> make_sor(const SolverSetup& setup) {
+    return std::make_unique<Relaxation>(setup, true);
 }
 
-std::unique_ptr<Preconditioner> make_diagonal(MPI_Comm comm, const Equation& equation,
-                                              parallel::Traffic& traffic,
-                                              parallel::SectionMonitor& sections) {
-    return std::make_unique<Diagonal>(comm, equation, traffic, sections);
+std::unique_ptr<Preconditioner> make_diagonal(const SolverSetup& setup) {
+    return std::make_unique<Diagonal>(setup);
 }
 
 } // namespace uzushio::linalg

@@ -41,4 +41,13 @@ class AxisMetrics {
             AxisMetrics(axes[2], ghosts)};
 }
 
+/// Return the area of the sides of a cell normal to an axis.
+[[nodiscard]] inline double side_area(const std::array<AxisMetrics, 3>& metrics, std::size_t normal,
+                                      const domain::Index<3>& cell) {
+    double area = 1;
+    for (std::size_t a = 0; a < 3; ++a)
+        area *= a == normal ? 1 : metrics[a].width()[cell[a]];
+    return area;
+}
+
 } // namespace uzushio::thermal

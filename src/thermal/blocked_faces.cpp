@@ -9,6 +9,7 @@ namespace uzushio::thermal {
 
 using domain::Box;
 using domain::Index;
+using domain::moved;
 using domain::View;
 
 BlockedFaces::BlockedFaces(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
@@ -31,8 +32,7 @@ BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
     for_indices(faces, [&](const Index<3>& at) {
         if (open(at) != 0)
             return;
-        Index<3> below = at;
-        --below[a];
+        const Index<3> below = moved(at, a, -1);
         const bool is_inner = cells.box.contains(below) && cells.box.contains(at);
         const bool fluid_below = is_inner && grid.is_fluid(block, below);
         if (is_inner && fluid_below != grid.is_fluid(block, at)) {
@@ -42,13 +42,9 @@ BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
             const double half = 0.5 * metrics[a].width()[cell[a]];
             const double distance = std::abs(crossing.position - cells.position(a, cell[a]));
             Forced face{.at = at, .opposite = fluid_below ? -1 : 1};
-            Index<3> opposite = at;
-            opposite[a] += face.opposite;
-            if (grid.is_open(block, a, opposite))
+            if (grid.is_open(block, a, moved(at, a, face.opposite)))
                 face.weight = (distance - half) / (distance + half);
-            face.area = fluid_below ? 1 : -1;
-            for (std::size_t t = 0; t < 3; ++t)
-                face.area *= t == a ? 1 : metrics[t].width()[at[t]];
+            face.area = (fluid_below ? 1 : -1) * side_area(metrics, a, at);
             face.group = grid.region(block, cell) * static_cast<int>(bodies_) +
                          grid.body(fluid_below ? cut.lower_body : cut.upper_body);
             face.counted = at[a] + 1 < faces.upper[a];
@@ -69,13 +65,11 @@ void BlockedFaces::prepare(std::size_t block, std::size_t a, const View<const do
     Part& part = parts_[block][a];
     for (Forced& face : part.forced) {
         derivative(face.at) = 0;
-        Index<3> opposite = face.at;
-        opposite[a] += face.opposite;
+        const double opposite = velocity(moved(face.at, a, face.opposite));
         // The two faces' velocities are nearly equal where the cell is narrow: an extrapolation by
         // a weight of -1 alternates unless it is relaxed.
         const double relaxed = std::max(-face.weight, 0.0);
-        face.value =
-            (face.weight * velocity(opposite) + relaxed * velocity(face.at)) / (1 + relaxed);
+        face.value = (face.weight * opposite + relaxed * velocity(face.at)) / (1 + relaxed);
     }
     for (const Row& row : part.zero)
         std::fill_n(&derivative(row.first), row.size, 0.0);

@@ -5,6 +5,7 @@
 namespace uzushio::thermal {
 
 using domain::Index;
+using domain::moved;
 using domain::View;
 
 namespace {
@@ -40,9 +41,7 @@ bool is_divided(const ImmersedGrid& grid, std::size_t block, std::size_t dimensi
     if (!grid.is_fluid(block, cell))
         return true;
     for (std::size_t a = 0; a < dimension; ++a) {
-        Index<3> below = cell, above = cell;
-        --below[a];
-        ++above[a];
+        const Index<3> below = moved(cell, a, -1), above = moved(cell, a, 1);
         const geometry::CutLinks& links = grid.cell_links(block, a);
         for (const auto& [link, neighbour] : {std::pair(below, below), std::pair(cell, above)})
             if (known.contains(neighbour) && grid.is_fluid(block, neighbour) &&

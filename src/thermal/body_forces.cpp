@@ -8,15 +8,11 @@ namespace uzushio::thermal {
 
 using domain::Box;
 using domain::Index;
+using domain::moved;
 using domain::View;
 using geometry::CutLink;
 
 namespace {
-
-Index<3> moved(Index<3> at, std::size_t axis, std::int64_t steps) {
-    at[axis] += steps;
-    return at;
-}
 
 /// Return the cut link from a cell to its neighbour on a side of an axis; null: none.
 const CutLink* link_beside(const ImmersedGrid& grid, std::size_t block, std::size_t axis,
@@ -88,9 +84,7 @@ BodyForces::Part BodyForces::part_of(const ImmersedGrid& grid,
     for_indices(cells, [&](const Index<3>& at) {
         if (!grid.is_fluid(block, at))
             return;
-        double section = 1; // of the cell
-        for (std::size_t t = 0; t < 3; ++t)
-            section *= t == a ? 1 : metrics_[t].width()[at[t]];
+        const double section = side_area(metrics_, a, at); // of the cell
         for (const bool upper : {false, true})
             if (open(moved(at, a, upper ? 1 : 0)) == 0) {
                 const CutLink& link = *link_beside(grid, block, a, at, upper);

@@ -3,16 +3,12 @@
 namespace uzushio::thermal {
 
 using domain::Index;
+using domain::moved;
 using geometry::CutLink;
 using geometry::CutLinks;
 using geometry::Lattice;
 
 namespace {
-
-Index<3> moved(Index<3> at, std::size_t axis, std::int64_t steps) {
-    at[axis] += steps;
-    return at;
-}
 
 /// Return the link from a point to its neighbour on a side if it is cut, else null.
 const CutLink* link_to(const CutLinks& links, std::size_t axis, const Index<3>& at, int step) {

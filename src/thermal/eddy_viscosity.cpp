@@ -194,18 +194,16 @@ void set_eddy_viscosity(const FlowParameters& flow, const std::array<AxisMetrics
     for (std::int64_t i = cells.lower[0]; i < cells.upper[0]; ++i)
         shares.push_back(share(axes[0].width()[i], flow.dimension));
     for_model(flow.subgrid.kind, flow.dimension, [&]<Kind kind, std::size_t D>() {
-        for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-            for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-                const Index<3> first{cells.lower[0], j, k};
-                std::array<RowPointer, 3> velocity;
-                for (std::size_t a = 0; a < D; ++a)
-                    velocity[a] = RowPointer(block.velocity[a], first);
-                double filter = constant * constant;
-                for (std::size_t a = 1; a < D; ++a)
-                    filter *= share(axes[a].width()[first[a]], flow.dimension);
-                row<kind, D>(RowMetrics(axes, first), velocity, constant, shares.data(), filter,
-                             cells.extent(0), &viscosity(first));
-            }
+        for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+            std::array<RowPointer, 3> velocity;
+            for (std::size_t a = 0; a < D; ++a)
+                velocity[a] = RowPointer(block.velocity[a], first);
+            double filter = constant * constant;
+            for (std::size_t a = 1; a < D; ++a)
+                filter *= share(axes[a].width()[first[a]], flow.dimension);
+            row<kind, D>(RowMetrics(axes, first), velocity, constant, shares.data(), filter, size,
+                         &viscosity(first));
+        });
     });
 }
 

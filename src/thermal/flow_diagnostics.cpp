@@ -42,15 +42,14 @@ double FlowSolver::kinetic_energy() {
             Box<3> faces = block(b).cells(); // the upper face belongs to the next block …
             if (!axes_[a].periodic() && faces.upper[a] == axes_[a].cells())
                 ++faces.upper[a]; // … or to the boundary
-            for (std::int64_t k = faces.lower[2]; k < faces.upper[2]; ++k)
-                for (std::int64_t j = faces.lower[1]; j < faces.upper[1]; ++j) {
-                    const double* row = &u(Index<3>{faces.lower[0], j, k});
-                    const double* width = widths[0].data() + faces.lower[0];
-                    const double across = 0.5 * widths[1][static_cast<std::size_t>(j)] *
-                                          widths[2][static_cast<std::size_t>(k)];
-                    sum.add(0, static_cast<int>(faces.extent(0)),
-                            [=](int n) { return row[n] * row[n] * (across * width[n]); });
-                }
+            for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
+                const double* row = &u(first);
+                const double* width = widths[0].data() + first[0];
+                const double across = 0.5 * widths[1][static_cast<std::size_t>(first[1])] *
+                                      widths[2][static_cast<std::size_t>(first[2])];
+                sum.add(0, static_cast<int>(size),
+                        [=](int n) { return row[n] * row[n] * (across * width[n]); });
+            });
         }
     }
     return parallel::sum_over_ranks(sum, comm());
@@ -78,18 +77,15 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
             face.is_upper() ? axes_[face.axis].widths.back() : axes_[face.axis].widths.front();
         for (std::size_t b = 0; b < blocks(); ++b) {
             const View<const double> values = std::as_const(field(one.name)).view(b);
-            for_indices(layer_at(face, block(b).cells(), axes_), [&, &face =
-                                                                         face](const Index<3>& at) {
-                double area = 1;
-                for (std::size_t a = 0; a < 3; ++a)
-                    area *= a == face.axis ? 1 : axes_[a].widths[static_cast<std::size_t>(at[a])];
-                const double conductivity =
-                    bodies_ ? bodies_->conductivity(b, scalar, at) : 1.0; // 0: no flux
-                const double flux = fixed ? conductivity * one.diffusivity *
-                                                (given.value - values(at)) / (0.5 * width)
-                                          : (conductivity > 0 ? given.value : 0);
-                sum.add(flux * area);
-            });
+            for_indices(
+                layer_at(face, block(b).cells(), axes_), [&, &face = face](const Index<3>& at) {
+                    const double conductivity =
+                        bodies_ ? bodies_->conductivity(b, scalar, at) : 1.0; // 0: no flux
+                    const double flux = fixed ? conductivity * one.diffusivity *
+                                                    (given.value - values(at)) / (0.5 * width)
+                                              : (conductivity > 0 ? given.value : 0);
+                    sum.add(flux * side_area(metrics_, face.axis, at));
+                });
         }
         result[number] = parallel::sum_over_ranks(sum, comm()) / area_of(face, axes_);
     }

@@ -21,6 +21,7 @@ using domain::Box;
 using domain::Face;
 using domain::FieldKind;
 using domain::Index;
+using domain::moved;
 using domain::SolverBlock;
 using domain::View;
 using Kind = FaceCondition::Kind;
@@ -198,9 +199,7 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
         const std::int64_t inside = face.is_upper() ? -1 : 1;
         const double width = face.is_upper() ? axes_[a].widths.back() : axes_[a].widths.front();
         for_indices(faces_at(face, block.cells(), axes_), [&](const Index<3>& at) {
-            Index<3> next = at;
-            next[a] += inside;
-            derivative(at) = outflow ? -convection_ * (u(at) - u(next)) / width : 0;
+            derivative(at) = outflow ? -convection_ * (u(at) - u(moved(at, a, inside))) / width : 0;
         });
     }
 }
@@ -291,9 +290,7 @@ void FlowSolver::derive(const SolverBlock& block, std::string_view name, double)
     for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
         const View<const double> u = block.field(velocity_name, a);
         for_indices(block.cells(), [&](const Index<3>& at) {
-            Index<3> next = at;
-            ++next[a];
-            out(at, static_cast<int>(a)) = 0.5 * (u(at) + u(next));
+            out(at, static_cast<int>(a)) = 0.5 * (u(at) + u(moved(at, a, 1)));
         });
     }
 }
@@ -343,28 +340,26 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     const bool flat = flow_.dimension == 2;
     double largest = 0;
     const auto scan = [&](const auto& diffused_in) {
-        for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-            for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-                const Index<3> first{cells.lower[0], j, k};
-                std::array<const double*, 3> lower{}, upper{};
-                for (std::size_t a = 0; a < 3; ++a) {
-                    const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
-                    lower[a] = u.data() + u.offset(first);
-                    upper[a] = lower[a] + u.strides()[a];
-                }
-                const double* width = metrics_[0].inverse_width() + first[0];
-                const double along_j = metrics_[1].inverse_width()[j];
-                const double along_k = flat ? 0 : metrics_[2].inverse_width()[k];
-                const auto diffused = diffused_in(first);
-#pragma omp simd reduction(max : largest)
-                for (std::int64_t n = 0; n < cells.extent(0); ++n) {
-                    const double d = diffused(n);
-                    const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
-                                       rate(lower[1][n], upper[1][n], along_j, d) +
-                                       rate(lower[2][n], upper[2][n], along_k, d);
-                    largest = std::max(largest, sum);
-                }
+        for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+            std::array<const double*, 3> lower{}, upper{};
+            for (std::size_t a = 0; a < 3; ++a) {
+                const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
+                lower[a] = u.data() + u.offset(first);
+                upper[a] = lower[a] + u.strides()[a];
             }
+            const double* width = metrics_[0].inverse_width() + first[0];
+            const double along_j = metrics_[1].inverse_width()[first[1]];
+            const double along_k = flat ? 0 : metrics_[2].inverse_width()[first[2]];
+            const auto diffused = diffused_in(first);
+#pragma omp simd reduction(max : largest)
+            for (std::int64_t n = 0; n < size; ++n) {
+                const double d = diffused(n);
+                const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
+                                   rate(lower[1][n], upper[1][n], along_j, d) +
+                                   rate(lower[2][n], upper[2][n], along_k, d);
+                largest = std::max(largest, sum);
+            }
+        });
     };
     if (has_model(flow_)) {
         // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "geometry/flood_fill.hpp"
+#include "geometry/regions.hpp"
 #include "geometry/shapes.hpp"
 #include "thermal/axis_metrics.hpp"
 #include "thermal/box_faces.hpp"
@@ -64,14 +64,13 @@ std::vector<double> extended(const std::vector<double>& vertices, const linalg::
 ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
                            const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes)
     : dimension_(static_cast<std::size_t>(flow.dimension)), axes_(axes),
-      phase_(decomposition, rank, {.name = "phase", .ghosts = ghosts}) {
+      numbers_(decomposition, rank, {.name = "region", .ghosts = ghosts}) {
     domain::Vector quanta{1, 1, 1};
     for (std::size_t a = 0; a < dimension_; ++a) {
         quanta[a] = quantum_of(flow.vertices[a]);
         vertices_[a] = extended(flow.vertices[a], axes[a], quanta[a]);
     }
     for (std::size_t body = 0; body < flow.bodies.size(); ++body) {
-        const auto surface = geometry::rounded(flow.bodies[body].surface, quanta);
         std::vector<domain::Vector> shifts{{}};
         for (std::size_t a = 0; a < dimension_; ++a) {
             if (!flow.periodic[a])
@@ -86,20 +85,19 @@ ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposi
                 }
         }
         for (const domain::Vector& shift : shifts) {
-            const bool here = shift == domain::Vector{};
-            surfaces_.push_back(here ? surface : geometry::shifted(surface, shift));
+            surfaces_.push_back(geometry::placed(flow.bodies[body].surface, shift, quanta));
             body_.push_back(static_cast<int>(body));
         }
     }
-    for (std::size_t b = 0; b < phase_.blocks(); ++b) {
+    for (std::size_t b = 0; b < numbers_.blocks(); ++b) {
         const Lattice centres = lattice(b, 3);
         cell_links_.emplace_back();
         for (std::size_t a = 0; a < dimension_; ++a)
             cell_links_.back()[a] = CutLinks(surfaces_, centres, a);
     }
-    geometry::flood_fill(comm, decomposition, cell_links_, surfaces_, flow.seeds, phase_);
+    regions_ =
+        geometry::find_regions(comm, decomposition, cell_links_, surfaces_, flow.seeds, numbers_);
     check_bodies(comm, flow);
-    regions_ = geometry::find_regions(comm, decomposition, rank, cell_links_, phase_);
     check_through_flow(comm, flow);
 
     const auto open = std::make_shared<domain::Field<double>>(
@@ -138,8 +136,8 @@ void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow)
         if (!inflow && condition->kind != FaceCondition::Kind::outflow)
             continue;
         has_inflow = true;
-        for (std::size_t b = 0; b < phase_.blocks(); ++b)
-            for_indices(layer_at(face, phase_.owned(b), axes_), [&](const Index<3>& at) {
+        for (std::size_t b = 0; b < numbers_.blocks(); ++b)
+            for_indices(layer_at(face, numbers_.owned(b), axes_), [&](const Index<3>& at) {
                 if (is_fluid(b, at))
                     (inflow ? in : out)[static_cast<std::size_t>(region(b, at))] = 1;
             });
@@ -165,7 +163,7 @@ void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow)
 
 Lattice ImmersedGrid::lattice(std::size_t block, std::size_t a) const {
     Lattice result;
-    result.box = phase_.view(block).box();
+    result.box = numbers_.view(block).box();
     for (std::size_t t = 0; t < 3; ++t) {
         if (!axes_[t].periodic()) { // nothing is beyond a boundary
             result.box.lower[t] = std::max<std::int64_t>(result.box.lower[t], 0);
@@ -215,8 +213,7 @@ int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
 }
 
 bool ImmersedGrid::is_open(std::size_t block, std::size_t axis, const Index<3>& face) const {
-    Index<3> below = face;
-    --below[axis];
+    const Index<3> below = domain::moved(face, axis, -1);
     const linalg::Axis& along = axes_[axis];
     if (!along.periodic() && face[axis] == 0)
         return is_fluid(block, face);

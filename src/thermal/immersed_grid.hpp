@@ -4,12 +4,10 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "domain/field.hpp"
 #include "geometry/cut_links.hpp"
-#include "geometry/regions.hpp"
 #include "linalg/equation.hpp"
 #include "thermal/parameters.hpp"
 
@@ -44,13 +42,13 @@ class ImmersedGrid {
 
     /// Return whether a cell is fluid; of a block or its ghosts.
     [[nodiscard]] bool is_fluid(std::size_t block, const domain::Index<3>& cell) const {
-        return phase_.view(block)(cell) != 0;
+        return numbers_.view(block)(cell) >= 0;
     }
     /// Return the number of the regions of fluid that no path joins.
-    [[nodiscard]] int regions() const { return regions_->count; }
-    /// Return the number of a fluid cell's region; of a block or its first ghosts.
+    [[nodiscard]] int regions() const { return regions_; }
+    /// Return the number of a fluid cell's region; of a block or its ghosts.
     [[nodiscard]] int region(std::size_t block, const domain::Index<3>& cell) const {
-        return static_cast<int>(regions_->numbers.view(block)(cell));
+        return static_cast<int>(numbers_.view(block)(cell));
     }
     /// Return whether a face is open; of a block's cells or of the first ghosts.
     [[nodiscard]] bool is_open(std::size_t block, std::size_t axis,
@@ -69,9 +67,9 @@ class ImmersedGrid {
     std::array<std::vector<double>, 3> vertices_;                    ///< with those of ghost cells
     std::vector<std::shared_ptr<const geometry::Surface>> surfaces_; ///< with periodic images
     std::vector<int> body_;                                          ///< of the surfaces
-    domain::Field<double> phase_;
-    std::vector<std::array<geometry::CutLinks, 3>> cell_links_; ///< of the blocks
-    std::optional<geometry::Regions> regions_;
+    domain::Field<double> numbers_;                                  ///< of regions; solid: below 0
+    std::vector<std::array<geometry::CutLinks, 3>> cell_links_;      ///< of the blocks
+    int regions_ = 0;
     std::shared_ptr<const domain::Field<double>> open_;
 };
 

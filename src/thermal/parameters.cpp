@@ -1,5 +1,6 @@
 #include "thermal/parameters.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,26 +33,15 @@ void check(const Body& body, std::size_t scalars) {
 } // namespace
 
 std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow) {
-    domain::Zone zone;
-    zone.name = "box";
     auto vertices = flow.vertices;
-    for (std::size_t a = 0; a < 3; ++a) {
-        if (a >= static_cast<std::size_t>(flow.dimension))
-            vertices[a] = {0, 1};
-        zone.cells[a] = static_cast<std::int64_t>(vertices[a].size()) - 1;
-    }
-    for (const Face& face : domain::faces(flow.dimension)) {
-        if (flow.periodic[face.axis]) {
-            domain::Vector period{};
-            period[face.axis] = vertices[face.axis].back() - vertices[face.axis].front();
-            if (!face.is_upper())
-                domain::connect_periodic(zone, face.axis, period);
-        } else {
-            zone.set_boundary(face, face.name());
-        }
-    }
-    zone.coordinates = domain::Coordinates::rectilinear(std::move(vertices));
-    return std::make_shared<domain::Mesh>(flow.dimension, std::vector{zone});
+    for (auto a = static_cast<std::size_t>(flow.dimension); a < 3; ++a)
+        vertices[a] = {0, 1};
+    return domain::box_mesh(flow.dimension, vertices,
+                            [&](const Face& face) -> std::optional<std::string> {
+                                if (flow.periodic[face.axis])
+                                    return {};
+                                return face.name();
+                            });
 }
 
 FlowParameters checked(FlowParameters flow) {

@@ -90,7 +90,7 @@ struct FlowParameters {
     std::array<Source, 3> sources{}; ///< of the velocity components
     std::vector<Scalar> scalars;
     std::vector<Body> bodies;
-    std::vector<domain::Vector> seeds; ///< points in the fluid, see `geometry::flood_fill`
+    std::vector<domain::Vector> seeds; ///< points in the fluid, see `geometry::find_regions`
     SubgridModel subgrid{};
     Scheme scheme = Scheme::central;
     domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;

@@ -10,20 +10,12 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Box;
 using domain::Index;
 using parallel::Section;
 
 const domain::FieldSpec& cell_spec() {
     static const domain::FieldSpec spec{.name = "divergence"};
     return spec;
-}
-
-/// Call `visit(first, size)` for each row of a box.
-template <class Visit> void for_rows(const Box<3>& box, Visit&& visit) {
-    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
-        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
-            visit(Index<3>{box.lower[0], j, k}, box.extent(0));
 }
 
 } // namespace
@@ -102,11 +94,7 @@ void Projection::balance(Field& velocity) const {
         }
     };
     for_outflow([&](const domain::Face& face, const Index<3>& at, double value) {
-        double area = face.is_upper() ? 1 : -1;
-        for (std::size_t a = 0; a < 3; ++a)
-            if (a != face.axis)
-                area *= axes_[a].widths[static_cast<std::size_t>(at[a])];
-        outflow.add(value * area);
+        outflow.add(value * (face.is_upper() ? 1 : -1) * side_area(metrics_, face.axis, at));
     });
     const double flux = parallel::sum_over_ranks(outflow, comm_);
     const double missing = (through_flow_.inflow - flux) / through_flow_.outflow_area;
@@ -157,10 +145,7 @@ double Projection::open_area(const domain::Face& face) const {
     parallel::CompensatedSum sum;
     for (std::size_t b = 0; b < divergence_.blocks(); ++b)
         for_indices(layer_at(face, divergence_.owned(b), axes_), [&](const Index<3>& at) {
-            double area = grid_->is_fluid(b, at) ? 1 : 0;
-            for (std::size_t a = 0; a < 3; ++a)
-                area *= a == face.axis ? 1 : metrics_[a].width()[at[a]];
-            sum.add(area);
+            sum.add(grid_->is_fluid(b, at) ? side_area(metrics_, face.axis, at) : 0);
         });
     return parallel::sum_over_ranks(sum, comm_);
 }

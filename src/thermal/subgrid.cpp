@@ -111,25 +111,18 @@ void diffusion_row(const RowMetrics& metrics, const RowPointer& nu, const RowPoi
     }
 }
 
-/// Call `visit(first)` with the first index of each row of a box.
-template <class Visit> void for_rows(const Box<3>& box, const Visit& visit) {
-    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
-        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
-            visit(Index<3>{box.lower[0], j, k});
-}
-
 } // namespace
 
 void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
                         const FlowBlock& block, const View<const double>& viscosity, std::size_t a,
                         const Box<3>& faces, const View<double>& derivative) {
     const auto add = [&]<std::size_t D, std::size_t A>() {
-        for_rows(faces, [&](const Index<3>& first) {
+        for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
             std::array<RowPointer, 3> velocity;
             for (std::size_t b = 0; b < D; ++b)
                 velocity[b] = RowPointer(block.velocity[b], first);
-            stress_row<D, A>(RowMetrics(axes, first), RowPointer(viscosity, first), velocity,
-                             faces.extent(0), &derivative(first));
+            stress_row<D, A>(RowMetrics(axes, first), RowPointer(viscosity, first), velocity, size,
+                             &derivative(first));
         });
     };
     if (flow.dimension == 2)
@@ -144,14 +137,14 @@ void add_subgrid_diffusion(const FlowParameters& flow, const std::array<AxisMetr
                            const FlowBlock& block, const View<const double>& viscosity,
                            std::size_t s, const Box<3>& cells, const View<double>& derivative) {
     const double factor = 1 / flow.subgrid.prandtl;
-    for_rows(cells, [&](const Index<3>& first) {
+    for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
         const RowMetrics metrics(axes, first);
         const RowPointer nu(viscosity, first), scalar(block.scalars[s], first);
         double* out = &derivative(first);
         if (flow.dimension == 2)
-            diffusion_row<2>(metrics, nu, scalar, factor, cells.extent(0), out);
+            diffusion_row<2>(metrics, nu, scalar, factor, size, out);
         else
-            diffusion_row<3>(metrics, nu, scalar, factor, cells.extent(0), out);
+            diffusion_row<3>(metrics, nu, scalar, factor, size, out);
     });
 }
 

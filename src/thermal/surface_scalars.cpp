@@ -10,6 +10,7 @@ namespace uzushio::thermal {
 
 using domain::Box;
 using domain::Index;
+using domain::moved;
 using domain::View;
 using Kind = BodyCondition::Kind;
 
@@ -99,14 +100,6 @@ template <class Visit> void for_sides(const CutPoint& point, const Visit& visit)
                 visit(a, side, point.sides[a][side]);
 }
 
-/// Return the area of a side of a cell.
-double area(const std::array<AxisMetrics, 3>& metrics, std::size_t normal, const Index<3>& cell) {
-    double result = 1;
-    for (std::size_t a = 0; a < 3; ++a)
-        result *= a == normal ? 1 : metrics[a].width()[cell[a]];
-    return result;
-}
-
 } // namespace
 
 SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const FlowParameters& flow,
@@ -134,9 +127,7 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const Fl
             const int body = grid.body_at(cells, at);
             if (!part.rows.empty()) {
                 Row& last = part.rows.back();
-                Index<3> next = last.first;
-                next[0] += last.size;
-                if (next == at && last.body == body) {
+                if (moved(last.first, 0, last.size) == at && last.body == body) {
                     ++last.size;
                     return;
                 }
@@ -149,8 +140,8 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const Fl
     for (const Part& part : parts_)
         for (const Point& point : part.fluid)
             for_sides(point.cut, [&](std::size_t a, std::size_t, const CutSide& side) {
-                areas[static_cast<std::size_t>(side.surface)].add(area(metrics, a, point.cut.at) *
-                                                                  std::abs(side.normal[a]));
+                areas[static_cast<std::size_t>(side.surface)].add(
+                    side_area(metrics, a, point.cut.at) * std::abs(side.normal[a]));
             });
     areas_.resize(areas.size());
     parallel::sum_over_ranks(areas.data(), areas_.data(), areas.size(), comm);
@@ -161,8 +152,7 @@ SurfaceScalars::contacts_of(const ImmersedGrid& grid, std::size_t block,
                             const geometry::Lattice& cells, const CutPoint& point) const {
     std::array<std::array<Contact, 2>, 3> result{};
     for_sides(point, [&](std::size_t a, std::size_t side, const CutSide&) {
-        Index<3> next = point.at;
-        next[a] += side == 0 ? -1 : 1;
+        const Index<3> next = moved(point.at, a, side == 0 ? -1 : 1);
         const geometry::CutLink& link =
             *grid.cell_links(block, a).find(side == 0 ? next : point.at);
         const double middle = 0.5 * (link.lower.position + link.upper.position);
@@ -236,7 +226,7 @@ void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std
                     sum += gained;
                     if (cut.link == 1)
                         into_fluid[static_cast<std::size_t>(cut.surface)].add(
-                            gained * area(metrics_, A, point.at));
+                            gained * side_area(metrics_, A, point.at));
                 }
                 change += sum * RowMetrics::at<A>(m.inverse_width, 0) -
                           scalar_along<Advected, A>(m, stored.value, stored.stride[A], u.value,
@@ -281,7 +271,7 @@ void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t nu
                       metrics_[a].inverse_width()[point.cut.at[a]] / body.capacity;
             if (contact.is_fluid)
                 into_bodies[static_cast<std::size_t>(point.body)].add(
-                    diffusivity * gradient * area(metrics_, a, point.cut.at));
+                    diffusivity * gradient * side_area(metrics_, a, point.cut.at));
         });
     }
 }

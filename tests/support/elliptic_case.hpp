@@ -66,27 +66,16 @@ struct EllipticCase {
     std::function<double(std::size_t axis, const Index<3>& index)> b{};
 
     [[nodiscard]] std::shared_ptr<const domain::Mesh> mesh() const {
-        domain::Zone zone;
-        zone.name = "box";
-        zone.cells = cells;
         std::array<std::vector<double>, 3> faces;
         for (std::size_t a = 0; a < 3; ++a)
             faces[a] = faces_of(cells[a], lengths[a], stretched[a]);
-        zone.coordinates = domain::Coordinates::rectilinear(faces);
-        for (std::size_t a = 0; a < static_cast<std::size_t>(dimension); ++a) {
-            domain::Vector period{};
-            period[a] = lengths[a];
-            if (ends[a][0] == Condition::periodic) {
-                domain::connect_periodic(zone, a, period);
-                continue;
-            }
-            for (const auto side : {domain::Side::lower, domain::Side::upper})
-                zone.set_boundary({a, side},
-                                  ends[a][side == domain::Side::upper] == Condition::dirichlet
-                                      ? "value"
-                                      : "gradient");
-        }
-        return std::make_shared<domain::Mesh>(dimension, std::vector{zone});
+        return domain::box_mesh(dimension, faces,
+                                [&](const domain::Face& face) -> std::optional<std::string> {
+                                    const Condition end = ends[face.axis][face.is_upper() ? 1 : 0];
+                                    if (end == Condition::periodic)
+                                        return {};
+                                    return end == Condition::dirichlet ? "value" : "gradient";
+                                });
     }
     [[nodiscard]] Equation equation(Decomposition decomposition, int rank = 0) const {
         Equation equation{std::make_shared<Decomposition>(std::move(decomposition)),

@@ -33,11 +33,9 @@ std::shared_ptr<const Mesh> channel_mesh(int dimension) {
     return std::make_shared<const Mesh>(dimension, std::vector{zone});
 }
 
-Boundaries<double>::Condition constant(double value) {
-    return [value](const BoundaryRegion& region, auto fields, double) {
-        for (Field<double>* field : fields)
-            for_indices(region.ghosts(field->spec().ghosts),
-                        [&](const Index<3>& at) { field->view(region.local)(at) = value; });
+GhostFill constant(double value) {
+    return [value](const BoundaryGhosts& ghosts, double) {
+        for_indices(ghosts.box, [&](const Index<3>& at) { ghosts.values(at) = value; });
     };
 }
 
@@ -89,8 +87,8 @@ void check_channel(const std::vector<Block>& blocks, int layers) {
         for_indices(u.owned(b), [&](const Index<3>& at) { u.view(b)(at) = 0; });
     }
     HaloExchange<double> halo(MPI_COMM_SELF, decomposition, {u.spec()}, Reach::corners, traffic);
-    const Boundaries<double> boundaries(
-        decomposition, 0, layers,
+    const Boundaries boundaries(
+        decomposition, 0, u.spec(),
         {{"wall", constant(1)}, {"inlet", constant(2)}, {"side", constant(3)}});
     halo.exchange(u);
     boundaries.apply(u, 0);
@@ -140,13 +138,13 @@ TEST(Boundaries, MirrorInThePlaneOfTheFace) {
 TEST(Boundaries, NameConditionsThatDoNotExist) {
     const Decomposition decomposition = Decomposition::cartesian(channel_mesh(3), 1);
     try {
-        const Boundaries<double> boundaries(decomposition, 0, 1,
-                                            {{"wall", constant(0)}, {"side", constant(0)}});
+        const Boundaries boundaries(decomposition, 0, {"u", 1, 1},
+                                    {{"wall", constant(0)}, {"side", constant(0)}});
         FAIL() << "no error";
     } catch (const MeshError& error) {
         EXPECT_STREQ(error.what(),
-                     "zone 'channel', face j-max, range i 2:5, k 0:3: there is no boundary "
-                     "condition 'inlet'; there are: side, wall");
+                     "zone 'channel', face j-max, range i 2:5, k 0:3: field 'u' has no "
+                     "boundary condition 'inlet'; there are: side, wall");
     }
 }
 

@@ -4,8 +4,9 @@
 
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
-#include "geometry/flood_fill.hpp"
+#include "geometry/regions.hpp"
 #include "geometry/shapes.hpp"
 
 namespace uzushio::geometry {
@@ -49,28 +50,37 @@ Lattice centres(const domain::Box<3>& box, double h) {
     return lattice;
 }
 
-/// Return the volume of the fluid.
-double fluid_volume(const Bodies& bodies, std::int64_t cells,
-                    const std::vector<domain::Vector>& seeds = {}) {
+/// Return the volume of each region of the fluid.
+std::vector<double> region_volumes(const Bodies& bodies, std::int64_t cells,
+                                   const std::vector<domain::Vector>& seeds = {}) {
     int ranks = 0, rank = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const auto decomposition = domain::Decomposition::cartesian(cube(cells), ranks);
     const double h = 1.0 / static_cast<double>(cells);
-    domain::Field<double> phase(decomposition, rank, {.name = "phase", .ghosts = 1});
+    domain::Field<double> numbers(decomposition, rank, {.name = "region", .ghosts = 1});
     std::vector<std::array<CutLinks, 3>> links;
-    for (std::size_t b = 0; b < phase.blocks(); ++b) {
-        const Lattice lattice = centres(phase.view(b).box(), h);
+    for (std::size_t b = 0; b < numbers.blocks(); ++b) {
+        const Lattice lattice = centres(numbers.view(b).box(), h);
         links.push_back({CutLinks(bodies, lattice, 0), CutLinks(bodies, lattice, 1),
                          CutLinks(bodies, lattice, 2)});
     }
-    flood_fill(MPI_COMM_WORLD, decomposition, links, bodies, seeds, phase);
-    double volume = 0;
-    for (std::size_t b = 0; b < phase.blocks(); ++b)
-        for_indices(phase.owned(b),
-                    [&](const Index<3>& at) { volume += phase.view(b)(at) * h * h * h; });
-    MPI_Allreduce(MPI_IN_PLACE, &volume, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return volume;
+    const int regions = find_regions(MPI_COMM_WORLD, decomposition, links, bodies, seeds, numbers);
+    std::vector<double> volumes(static_cast<std::size_t>(regions));
+    for (std::size_t b = 0; b < numbers.blocks(); ++b)
+        for_indices(numbers.owned(b), [&](const Index<3>& at) {
+            if (numbers.view(b)(at) >= 0)
+                volumes.at(static_cast<std::size_t>(numbers.view(b)(at))) += h * h * h;
+        });
+    MPI_Allreduce(MPI_IN_PLACE, volumes.data(), regions, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return volumes;
+}
+
+/// Return the volume of the fluid.
+double fluid_volume(const Bodies& bodies, std::int64_t cells,
+                    const std::vector<domain::Vector>& seeds = {}) {
+    const std::vector<double> volumes = region_volumes(bodies, cells, seeds);
+    return std::accumulate(volumes.begin(), volumes.end(), 0.0);
 }
 
 TEST(Surfaces, AreCrossedWhereTheyAre) {
@@ -88,7 +98,8 @@ TEST(Surfaces, AreCrossedWhereTheyAre) {
     ASSERT_EQ(found.size(), 2);
     EXPECT_DOUBLE_EQ(found[1].position, 1.5);
     found.clear();
-    shifted(cylinder({0, 0, 0}, 2, 1, 3), {0, 10, 0})->crossings(0, {7, 9, 0}, found);
+    placed(cylinder({0, 0, 0}, 2, 1, 3), {0, 10, 0}, {0x1p-40, 0x1p-40, 0x1p-40})
+        ->crossings(0, {7, 9, 0}, found);
     ASSERT_EQ(found.size(), 2);
     EXPECT_DOUBLE_EQ(found[0].position, -2);
     EXPECT_THROW(static_cast<void>(sphere({0, 0, 0}, 0)), std::invalid_argument);
@@ -110,20 +121,30 @@ TEST(CutLinks, HaveTheNearestCrossingsOnBothSides) {
     EXPECT_EQ(links.all().size(), 2);
 }
 
-TEST(FloodFill, FindsTheVolumeOutsideAndInsideASphere) {
+TEST(Regions, HaveTheVolumeOutsideAndInsideASphere) {
     const Bodies bodies{sphere({0.48, 0.51, 0.53}, 0.3)};
     const double inside = 4 * std::numbers::pi / 3 * std::pow(0.3, 3);
     EXPECT_NEAR(fluid_volume(bodies, 32), 1 - inside, 0.002);
     EXPECT_NEAR(fluid_volume(bodies, 32, {{0.5, 0.5, 0.5}}), inside, 0.002);
 }
 
-TEST(FloodFill, PassesAnOpenSurfaceOnlyThroughItsHole) {
+TEST(Regions, PassAnOpenSurfaceOnlyThroughItsHole) {
     const std::vector<domain::Vector> seed{{0.1, 0.1, 0.9}};
     EXPECT_DOUBLE_EQ(fluid_volume({std::make_shared<Plate>(-1)}, 16, seed), 0.5);
     EXPECT_DOUBLE_EQ(fluid_volume({std::make_shared<Plate>(0.1)}, 16, seed), 1);
 }
 
-TEST(FloodFill, NeedsFluid) {
+TEST(Regions, AreNumberedInTheOrderOfTheirFirstCells) {
+    const Bodies plate{std::make_shared<Plate>(-1)};
+    const std::vector<domain::Vector> behind{{0.9, 0.1, 0.1}}, both{behind[0], {0.1, 0.9, 0.9}};
+    EXPECT_EQ(region_volumes(plate, 16, behind), std::vector{0.5});
+    EXPECT_EQ(region_volumes(plate, 16, both), (std::vector{0.5, 0.5}));
+    const Bodies block{box({0.75, -1, -1}, {2, 2, 2})};
+    const std::vector<domain::Vector> inside{{0.9, 0.9, 0.9}, {0.1, 0.1, 0.1}};
+    EXPECT_EQ(region_volumes(block, 16, inside), (std::vector{0.75, 0.25}));
+}
+
+TEST(Regions, NeedFluid) {
     EXPECT_THROW(fluid_volume({sphere({0.5, 0.5, 0.5}, 2)}, 8), std::invalid_argument);
     EXPECT_THROW(fluid_volume({}, 8, {{0.5, 0.5, 3}}), std::invalid_argument);
 }

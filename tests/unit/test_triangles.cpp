@@ -16,6 +16,9 @@ using domain::Index;
 using domain::Vector;
 using Shape = std::shared_ptr<const Surface>;
 
+/// Quanta of `placed` to which all positions here are rounded already.
+constexpr Vector no_rounding{0x1p-200, 0x1p-200, 0x1p-200};
+
 Shape surface(std::vector<Triangle> triangles) {
     return std::make_shared<Triangles>(std::move(triangles));
 }
@@ -166,7 +169,7 @@ TEST(CutLinks, SeparateInsideAndOutsideOnLatticesThroughCorners) {
                 for (std::size_t a = 0; a < 3; ++a)
                     for (double& position : lattice.positions[a])
                         position += shift[a];
-                flood(shifted(surface(triangles), shift), lattice,
+                flood(placed(surface(triangles), shift, no_rounding), lattice,
                       [&](const Vector& point, bool reached) {
                           const double r = std::hypot(point[0] - shift[0], point[1] - shift[1],
                                                       point[2] - shift[2]);
@@ -185,8 +188,9 @@ TEST(CutLinks, SeparateInsideAndOutsideWhereTheSurfaceIsAtPoints) {
             ASSERT_EQ(reached, sum > 5);
         }
     });
-    for (const Shape& body : {sphere({0, 0, 0}, 5), shifted(sphere({1, 0, 0}, 5), {-1, 0, 0}),
-                              cylinder({0, 0, 0}, 5, 0, 10), cylinder({0, 0, 0}, 5, 2, 10)})
+    for (const Shape& body :
+         {sphere({0, 0, 0}, 5), placed(sphere({1, 0, 0}, 5), {-1, 0, 0}, no_rounding),
+          cylinder({0, 0, 0}, 5, 0, 10), cylinder({0, 0, 0}, 5, 2, 10)})
         flood(body, whole, [](const Vector& p, bool reached) {
             if (std::hypot(p[0], p[1], p[2]) < 4.9) {
                 ASSERT_FALSE(reached);

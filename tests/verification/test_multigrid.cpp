@@ -23,7 +23,7 @@ class Cycle {
   public:
     Cycle(const EllipticCase& c, MPI_Comm comm, Equation equation, const CycleOptions& options = {})
         : case_(c), equation_(std::move(equation)),
-          cycle_(make_multigrid(comm, equation_, options, traffic_, sections_)) {}
+          cycle_(make_multigrid({comm, equation_, {}, traffic_, sections_}, options)) {}
 
     /// Return the output for the cells of a whole box; the first iteration's, if `first`.
     const domain::Field<float>& apply(const std::vector<double>& r, bool first) {

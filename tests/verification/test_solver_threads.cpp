@@ -110,10 +110,10 @@ TEST(MultigridThreads, GiveTheBitsOfOneRankOnSeveral) {
     const Equation equation = c.equation(1);
     parallel::Traffic traffic;
     parallel::SectionMonitor sections;
-    const auto cycle = make_multigrid(MPI_COMM_SELF, equation, {}, traffic, sections);
+    const auto cycle = make_multigrid({MPI_COMM_SELF, equation, {}, traffic, sections}, {});
     const Threads team(3);
     const Equation shared = c.equation(ranks(), rank());
-    const auto together = make_multigrid(MPI_COMM_WORLD, shared, {}, traffic, sections);
+    const auto together = make_multigrid({MPI_COMM_WORLD, shared, {}, traffic, sections}, {});
     const auto r = random_solution(c, 5);
     for (auto* one : {cycle.get(), together.get()}) {
         auto& input = one->input();
