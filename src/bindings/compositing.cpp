@@ -1,7 +1,6 @@
 #include <mpi.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -211,14 +210,10 @@ void bind_compositing(nb::module_& module) {
         return names;
     });
     module.def(
-        "measure_memory_rates",
-        [](std::uintptr_t comm) {
-            const nb::gil_scoped_release unlock;
-            const auto rates = compositing::measure_memory_rates(communicator(comm));
-            return std::make_pair(rates.triad, rates.blending);
-        },
-        "comm"_a,
-        "Return the bytes a second that all ranks move in STREAM's triad, and in blending.");
+        "memory_blending_rate",
+        [](std::uintptr_t comm) { return compositing::memory_blending_rate(communicator(comm)); },
+        "comm"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Return the bytes a second that all ranks move in blending.");
 }
 
 } // namespace uzushio::bindings

@@ -73,46 +73,31 @@ void combine(const In<T>& in, int axis, const Table& table, Offset offset, const
 }
 
 template <class T>
-void velocity_gradient(Quantity quantity, const std::vector<In<T>>& velocity,
-                       const std::array<Table, 3>& derivatives, Offset offset,
-                       const std::vector<Out<T>>& out, const std::vector<In<T>>& mesh,
-                       int threads) {
-    if (velocity.size() != 3)
-        throw std::invalid_argument("pipeline: a velocity has three components");
-    const std::array fields{view<const T>(velocity[0]), view<const T>(velocity[1]),
-                            view<const T>(velocity[2])};
+void differentiate(Quantity quantity, const std::vector<In<T>>& fields,
+                   const std::array<Table, 3>& derivatives, Offset offset,
+                   const std::vector<Out<T>>& out, const std::vector<In<T>>& mesh, int threads) {
+    const auto from = views<const T>(fields);
     const auto results = views<T>(out);
     const auto coordinates = views<const T>(mesh);
     const nb::gil_scoped_release unlock;
-    pipeline::velocity_gradient<T>(quantity, fields, stencils(derivatives), offset, results,
-                                   coordinates, threads);
-}
-
-template <class T>
-void gradient(const In<T>& field, const std::array<Table, 3>& derivatives, Offset offset,
-              const std::vector<Out<T>>& out, const std::vector<In<T>>& mesh, int threads) {
-    const auto from = view<const T>(field);
-    const auto results = views<T>(out);
-    const auto coordinates = views<const T>(mesh);
-    const nb::gil_scoped_release unlock;
-    pipeline::gradient<T>(from, stencils(derivatives), offset, results, coordinates, threads);
+    pipeline::differentiate<T>(quantity, from, stencils(derivatives), offset, results, coordinates,
+                               threads);
 }
 
 template <class T> void bind(nb::module_& module) {
     // Without conversion: it would copy the array.
     module.def("combine", &combine<T>, "values"_a.noconvert(), "axis"_a, "stencil"_a, "offset"_a,
                "out"_a.noconvert(), "threads"_a = 0);
-    module.def("velocity_gradient", &velocity_gradient<T>, "quantity"_a, "velocity"_a.noconvert(),
+    module.def("differentiate", &differentiate<T>, "quantity"_a, "fields"_a.noconvert(),
                "derivatives"_a, "offset"_a, "out"_a.noconvert(), "mesh"_a.noconvert(),
                "threads"_a = 0);
-    module.def("gradient", &gradient<T>, "values"_a.noconvert(), "derivatives"_a, "offset"_a,
-               "out"_a.noconvert(), "mesh"_a.noconvert(), "threads"_a = 0);
 }
 
 } // namespace
 
 void bind_pipeline(nb::module_& module) {
     nb::enum_<Quantity>(module, "Quantity")
+        .value("gradient", Quantity::gradient)
         .value("divergence", Quantity::divergence)
         .value("vorticity", Quantity::vorticity)
         .value("enstrophy", Quantity::enstrophy)

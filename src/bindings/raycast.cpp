@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -25,12 +26,20 @@ namespace {
 using raycast::Block;
 using raycast::Camera;
 using raycast::ColorTable;
+using raycast::HalfSpace;
 using raycast::Index;
+using raycast::Isosurface;
 using raycast::Lighting;
 using raycast::PointValues;
 using raycast::Rgba;
 using raycast::Scene;
+using raycast::Slice;
 using raycast::TransferTable;
+using raycast::Vector3;
+using raycast::Volume;
+using Colors = std::shared_ptr<const ColorTable>;
+using Transfer = std::shared_ptr<const TransferTable>;
+using MaybeLighting = std::optional<Lighting>;
 using Values = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
 using Table = nb::ndarray<const float, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using Points = nb::ndarray<const double, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
@@ -80,16 +89,19 @@ std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan
     return std::make_shared<TransferTable>(points, nan);
 }
 
-std::unique_ptr<Scene> make_scene(const std::vector<std::string>& fields, const Coordinates& z,
+std::unique_ptr<Scene> make_scene(std::vector<std::string> fields,
+                                  std::vector<raycast::Layer> layers, const Coordinates& z,
                                   const Coordinates& y, const Coordinates& x, double step,
-                                  double step_in_cells, const std::optional<Rgba>& bounding_box,
-                                  double line_width) {
+                                  double step_in_cells, std::vector<HalfSpace> half_spaces,
+                                  const std::optional<Rgba>& bounding_box, double line_width) {
     auto scene = std::make_unique<Scene>();
-    scene->fields = fields;
+    scene->fields = std::move(fields);
+    scene->layers = std::move(layers);
     for (const auto* axis : {&x, &y, &z})
         scene->axes.emplace_back(std::span(axis->data(), axis->size()));
     scene->step = step;
     scene->step_in_cells = step_in_cells;
+    scene->half_spaces = std::move(half_spaces);
     scene->bounding_box = bounding_box;
     scene->line_width = line_width;
     return scene;
@@ -129,59 +141,27 @@ void bind_raycast(nb::module_& module) {
     nb::class_<TransferTable>(module, "TransferTable")
         .def(nb::new_(&make_transfer), "points"_a, "nan"_a);
     nb::class_<Lighting>(module, "Lighting")
-        .def(
-            "__init__",
-            [](Lighting* self, float ambient, float diffuse, float specular, float power) {
-                new (self) Lighting{ambient, diffuse, specular, power};
-            },
-            "ambient"_a, "diffuse"_a, "specular"_a, "power"_a);
+        .def(nb::init<float, float, float, float>(), "ambient"_a, "diffuse"_a, "specular"_a,
+             "power"_a);
     nb::class_<Camera>(module, "Camera")
-        .def(
-            "__init__",
-            [](Camera* self, const std::array<double, 3>& position,
-               const std::array<double, 3>& right, const std::array<double, 3>& up,
-               const std::array<double, 3>& forward, double half_height, bool perspective) {
-                new (self) Camera{position, right, up, forward, half_height, perspective};
-            },
-            "position"_a, "right"_a, "up"_a, "forward"_a, "half_height"_a, "perspective"_a);
+        .def(nb::init<Vector3, Vector3, Vector3, Vector3, double, bool>(), "position"_a, "right"_a,
+             "up"_a, "forward"_a, "half_height"_a, "perspective"_a);
+    nb::class_<HalfSpace>(module, "HalfSpace")
+        .def(nb::init<Vector3, Vector3>(), "origin"_a, "normal"_a);
+    nb::class_<Slice>(module, "Slice")
+        .def(nb::init<std::size_t, Vector3, Vector3, Colors, float, bool>(), "field"_a, "origin"_a,
+             "normal"_a, "colors"_a, "opacity"_a, "clipped"_a);
+    nb::class_<Isosurface>(module, "Isosurface")
+        .def(nb::init<std::size_t, std::vector<double>, Rgba, Colors, std::optional<std::size_t>,
+                      float, MaybeLighting, bool>(),
+             "field"_a, "values"_a, "color"_a, "colors"_a.none(), "color_field"_a.none(),
+             "opacity"_a, "lighting"_a.none(), "clipped"_a);
+    nb::class_<Volume>(module, "Volume")
+        .def(nb::init<std::size_t, Transfer, double, MaybeLighting, bool>(), "field"_a,
+             "transfer"_a, "unit_distance"_a, "shading"_a.none(), "clipped"_a);
     nb::class_<Scene>(module, "Scene")
-        .def(nb::new_(&make_scene), "fields"_a, "z"_a, "y"_a, "x"_a, "step"_a, "step_in_cells"_a,
-             "bounding_box"_a.none(), "line_width"_a)
-        .def(
-            "add_slice",
-            [](Scene& scene, std::size_t field, const std::array<double, 3>& origin,
-               const std::array<double, 3>& normal, std::shared_ptr<ColorTable> colors,
-               float opacity, bool clipped) {
-                scene.layers.emplace_back(
-                    raycast::Slice{field, origin, normal, std::move(colors), opacity, clipped});
-            },
-            "field"_a, "origin"_a, "normal"_a, "colors"_a, "opacity"_a, "clipped"_a)
-        .def(
-            "add_isosurface",
-            [](Scene& scene, std::size_t field, std::vector<double> values, const Rgba& color,
-               std::shared_ptr<ColorTable> colors, std::optional<std::size_t> color_field,
-               float opacity, std::optional<Lighting> lighting, bool clipped) {
-                scene.layers.emplace_back(raycast::Isosurface{field, std::move(values), color,
-                                                              std::move(colors), color_field,
-                                                              opacity, lighting, clipped});
-            },
-            "field"_a, "values"_a, "color"_a, "colors"_a.none(), "color_field"_a.none(),
-            "opacity"_a, "lighting"_a.none(), "clipped"_a)
-        .def(
-            "add_volume",
-            [](Scene& scene, std::size_t field, std::shared_ptr<TransferTable> transfer,
-               double unit_distance, std::optional<Lighting> shading, bool clipped) {
-                scene.layers.emplace_back(
-                    raycast::Volume{field, std::move(transfer), unit_distance, shading, clipped});
-            },
-            "field"_a, "transfer"_a, "unit_distance"_a, "shading"_a.none(), "clipped"_a)
-        .def(
-            "add_half_space",
-            [](Scene& scene, const std::array<double, 3>& origin,
-               const std::array<double, 3>& normal) {
-                scene.half_spaces.push_back({origin, normal});
-            },
-            "origin"_a, "normal"_a);
+        .def(nb::new_(&make_scene), "fields"_a, "layers"_a, "z"_a, "y"_a, "x"_a, "step"_a,
+             "step_in_cells"_a, "half_spaces"_a, "bounding_box"_a.none(), "line_width"_a);
     module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
                "threads"_a,
                "Draw into memory; return bounds, number of non-finite values, hits and ranges of "

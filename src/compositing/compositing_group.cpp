@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace uzushio::compositing {
@@ -55,11 +56,23 @@ CompositingGroup merge_at_one_rank(std::vector<CompositingGroup> children,
     return {std::move(children), {{rank, {0, context.pixels}}}, ChannelWidth::wide, false};
 }
 
+/// Assign equal regions to the children, each of one rank; the regions travel from child to child.
+CompositingGroup pass_regions_on(std::vector<CompositingGroup> children,
+                                 const BuildContext& context) {
+    CompositingGroup group{std::move(children), {}, ChannelWidth::wide, true};
+    const int parts = static_cast<int>(group.children.size());
+    for (int i = 0; i < parts; ++i)
+        group.owners.push_back({group.children[static_cast<std::size_t>(i)].owners.front().rank,
+                                block(context.pixels, parts, i)});
+    return group;
+}
+
+using Merge = CompositingGroup(std::vector<CompositingGroup> children, const BuildContext& context);
+
 /// Split the inputs into groups of about equal size, recursively, and merge the groups of each
 /// level by `merge`.
-template <class Merge>
 CompositingGroup split_by_radix(std::vector<CompositingGroup> inputs, int radix,
-                                const BuildContext& context, Merge merge) {
+                                const BuildContext& context, Merge* merge) {
     const int count = static_cast<int>(inputs.size());
     if (count == 1)
         return std::move(inputs.front());
@@ -113,40 +126,11 @@ CompositingGroup build(const AlgorithmSpec& spec, std::vector<CompositingGroup> 
     throw std::invalid_argument("compositing: no algorithm '" + spec.name + "' uses messages");
 }
 
-CompositingGroup sequential(const AlgorithmSpec& /*spec*/, std::vector<CompositingGroup> inputs,
-                            const BuildContext& context) {
-    return merge_at_one_rank(std::move(inputs), context);
-}
-
-CompositingGroup direct_send(const AlgorithmSpec& /*spec*/, std::vector<CompositingGroup> inputs,
-                             const BuildContext& context) {
-    return exchange_regions(std::move(inputs), context);
-}
-
-CompositingGroup parallel_pipeline(const AlgorithmSpec& /*spec*/,
-                                   std::vector<CompositingGroup> inputs,
-                                   const BuildContext& context) {
-    CompositingGroup group{std::move(inputs), {}, ChannelWidth::wide, true};
-    const int parts = static_cast<int>(group.children.size());
-    for (int i = 0; i < parts; ++i)
-        group.owners.push_back({group.children[static_cast<std::size_t>(i)].owners.front().rank,
-                                block(context.pixels, parts, i)});
-    return group;
-}
-
-CompositingGroup binary_tree(const AlgorithmSpec& /*spec*/, std::vector<CompositingGroup> inputs,
-                             const BuildContext& context) {
-    return split_by_radix(std::move(inputs), 2, context, merge_at_one_rank);
-}
-
-CompositingGroup binary_swap(const AlgorithmSpec& /*spec*/, std::vector<CompositingGroup> inputs,
-                             const BuildContext& context) {
-    return split_by_radix(std::move(inputs), 2, context, exchange_regions);
-}
-
-CompositingGroup radix_k(const AlgorithmSpec& spec, std::vector<CompositingGroup> inputs,
-                         const BuildContext& context) {
-    return split_by_radix(std::move(inputs), spec.parameter, context, exchange_regions);
+/// Algorithm of a radix and a merge. Radix 0: the parameter of the algorithm.
+template <int radix, Merge* merge>
+CompositingGroup split(const AlgorithmSpec& spec, std::vector<CompositingGroup> inputs,
+                       const BuildContext& context) {
+    return split_by_radix(std::move(inputs), radix > 0 ? radix : spec.parameter, context, merge);
 }
 
 CompositingGroup multi_step(const AlgorithmSpec& spec, std::vector<CompositingGroup> inputs,
@@ -171,13 +155,15 @@ CompositingGroup multi_step(const AlgorithmSpec& spec, std::vector<CompositingGr
     return build(spec.sub_algorithms[1], std::move(gathered), context);
 }
 
+constexpr int unlimited = std::numeric_limits<int>::max(); // all inputs are merged at once
+
 constexpr Algorithm table[] = {
-    {"sequential", "", 0, 0, 0, sequential},
-    {"direct_send", "", 0, 0, 0, direct_send},
-    {"parallel_pipeline", "", 0, 0, 0, parallel_pipeline},
-    {"binary_tree", "", 0, 0, 0, binary_tree},
-    {"binary_swap", "", 0, 0, 0, binary_swap},
-    {"radix_k", "radix", 2, 8, 0, radix_k},
+    {"sequential", "", 0, 0, 0, split<unlimited, merge_at_one_rank>},
+    {"direct_send", "", 0, 0, 0, split<unlimited, exchange_regions>},
+    {"parallel_pipeline", "", 0, 0, 0, split<unlimited, pass_regions_on>},
+    {"binary_tree", "", 0, 0, 0, split<2, merge_at_one_rank>},
+    {"binary_swap", "", 0, 0, 0, split<2, exchange_regions>},
+    {"radix_k", "radix", 2, 8, 0, split<0, exchange_regions>},
     {"multi_step", "ranks of a group", 2, 64, 2, multi_step},
 };
 

@@ -76,33 +76,18 @@ MachineRates measure_rates(MPI_Comm comm, const ImageShape& shape) {
     return machine;
 }
 
-MemoryRates measure_memory_rates(MPI_Comm comm) {
+double memory_blending_rate(MPI_Comm comm) {
     int size = 1;
     MPI_Comm_size(comm, &size);
     constexpr std::size_t bytes = std::size_t{1} << 26;
-    constexpr std::size_t doubles = bytes / sizeof(double);
-    parallel::AlignedArray<double> a(doubles), b(doubles), c(doubles);
-    const auto triad = [&] {
-        const double* const from = a.data();
-        const double* const other = b.data();
-        double* const to = c.data();
-        for (std::size_t i = 0; i < doubles; ++i)
-            to[i] = from[i] + 3 * other[i];
-    };
-    const auto pixels = [](auto& array) { return reinterpret_cast<std::byte*>(array.data()); };
-    const std::array<LayerPixels, 2> layers{LayerPixels{pixels(a), ChannelWidth::narrow},
-                                            LayerPixels{pixels(b), ChannelWidth::narrow}};
-    const auto blend = [&] {
+    parallel::AlignedArray<std::byte> front(bytes), back(bytes), to(bytes);
+    const std::array<LayerPixels, 2> images{LayerPixels{front.data(), ChannelWidth::narrow},
+                                            LayerPixels{back.data(), ChannelWidth::narrow}};
+    const double seconds = min_time(comm, [&] {
         blend_kernels(ImageFormat::rgba8)
-            .blend(layers, bytes / 4, pixels(c), ChannelWidth::narrow, 0);
-    };
-    const double moved = 3.0 * static_cast<double>(bytes) * size;
-    MemoryRates rates;
-    for (int turn = 0; turn < 3; ++turn) {
-        rates.triad = std::max(rates.triad, moved / min_time(comm, triad));
-        rates.blending = std::max(rates.blending, moved / min_time(comm, blend));
-    }
-    return rates;
+            .blend(images, bytes / 4, to.data(), ChannelWidth::narrow, 0);
+    });
+    return 3.0 * static_cast<double>(bytes) * size / seconds;
 }
 
 } // namespace uzushio::compositing

@@ -18,13 +18,9 @@ struct MachineRates {
 /// then blend images of this shape; a time ends when the last rank has finished.
 [[nodiscard]] MachineRates measure_rates(MPI_Comm comm, const ImageShape& shape);
 
-/// Bytes a second that all ranks together move, to and from memory outside the caches.
-struct MemoryRates {
-    double triad = 0;    ///< STREAM's triad: two arrays are read, one is written
-    double blending = 0; ///< two images are read, one is written
-};
-
-/// Measure both in turn, each until the last rank has finished (collective; about a second).
-[[nodiscard]] MemoryRates measure_memory_rates(MPI_Comm comm);
+/// Measure the bytes a second that all ranks together move while they blend two images into one, to
+/// and from memory outside the caches, until the last rank has finished (collective; about half a
+/// second).
+[[nodiscard]] double memory_blending_rate(MPI_Comm comm);
 
 } // namespace uzushio::compositing

@@ -105,6 +105,8 @@ void compute_row(Quantity quantity, const std::array<T*, 9>& A, const std::array
             *wy = A[7], *wz = A[8];
     T *first = out[0], *second = out[1], *third = out[2];
     switch (quantity) {
+    case Quantity::gradient:
+        break; // the derivatives are the result
     case Quantity::divergence:
         for (std::ptrdiff_t i = 0; i < n; ++i)
             first[i] = ux[i] + vy[i] + wz[i];
@@ -150,24 +152,29 @@ void compute_row(Quantity quantity, const std::array<T*, 9>& A, const std::array
     }
 }
 
-/// Compute the derivatives of any number of fields row by row and call `finish(rows of derivatives,
-/// rows of out)`.
-template <class T, class Finish>
-void for_each_row(std::span<const FieldView<const T>> fields,
-                  const std::array<AxisStencil, 3>& derivatives,
-                  std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
-                  std::span<const FieldView<const T>> jacobian, int threads, const Finish& finish) {
+} // namespace
+
+template <class T>
+void differentiate(Quantity quantity, std::span<const FieldView<const T>> fields,
+                   const std::array<AxisStencil, 3>& derivatives,
+                   std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
+                   std::span<const FieldView<const T>> jacobian, int threads) {
+    if (fields.size() != (quantity == Quantity::gradient ? 1 : 3))
+        throw std::invalid_argument("pipeline: a gradient is of one field, other quantities of the "
+                                    "three components of a velocity");
+    if (out.size() != components(quantity))
+        throw std::invalid_argument("pipeline: the result needs one array for each component");
     const auto extents = out[0].extents;
     for (const auto& field : fields)
         for (std::size_t d = 0; d < 3; ++d) {
             require_inside(derivatives[d], field.extents[d]);
             if (derivatives[d].size() != extents[d] || offset[d] < 0 ||
                 offset[d] + extents[d] > field.extents[d])
-                throw std::invalid_argument("pipeline: the result does not fit the velocity");
+                throw std::invalid_argument("pipeline: the result does not fit the fields");
         }
     for (const auto& field : jacobian)
         if (jacobian.size() != 3 || field.extents != fields[0].extents)
-            throw std::invalid_argument("pipeline: the coordinates do not fit the velocity");
+            throw std::invalid_argument("pipeline: the coordinates do not fit the fields");
     const auto n = extents[2];
     const RowStencil<T> along_x(derivatives[2]);
 #pragma omp parallel num_threads(threads > 0 ? threads : omp_get_max_threads())
@@ -187,6 +194,13 @@ void for_each_row(std::span<const FieldView<const T>> fields,
 #pragma omp for collapse(2) schedule(static)
         for (std::ptrdiff_t k = 0; k < extents[0]; ++k) {
             for (std::ptrdiff_t j = 0; j < extents[1]; ++j) {
+                std::array<T*, 3> results{};
+                for (std::size_t c = 0; c < out.size(); ++c)
+                    results[c] = out[c].strides[2] == 1
+                                     ? out[c].row(k, j)
+                                     : memory.data() + static_cast<std::ptrdiff_t>(18 + c) * n;
+                if (quantity == Quantity::gradient) // its derivatives need no copy
+                    std::copy(results.begin(), results.end(), A.begin());
                 for (std::size_t a = 0; a < mesh.size(); ++a)
                     mesh[a](k, j, {J[3 * a], J[3 * a + 1], J[3 * a + 2]});
                 for (std::size_t a = 0; a < differentiators.size(); ++a) {
@@ -195,12 +209,7 @@ void for_each_row(std::span<const FieldView<const T>> fields,
                     if (!mesh.empty())
                         to_coordinates<T>(J.data(), rows, n);
                 }
-                std::array<T*, 3> results{};
-                for (std::size_t c = 0; c < out.size(); ++c)
-                    results[c] = out[c].strides[2] == 1
-                                     ? out[c].row(k, j)
-                                     : memory.data() + static_cast<std::ptrdiff_t>(18 + c) * n;
-                finish(A, results);
+                compute_row(quantity, A, results, n);
                 for (std::size_t c = 0; c < out.size(); ++c)
                     if (out[c].strides[2] != 1)
                         for (std::ptrdiff_t i = 0; i < n; ++i)
@@ -210,49 +219,13 @@ void for_each_row(std::span<const FieldView<const T>> fields,
     }
 }
 
-} // namespace
-
-template <class T>
-void velocity_gradient(Quantity quantity, const std::array<FieldView<const T>, 3>& velocity,
-                       const std::array<AxisStencil, 3>& derivatives,
-                       std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
-                       std::span<const FieldView<const T>> jacobian, int threads) {
-    if (out.size() != components(quantity))
-        throw std::invalid_argument("pipeline: the result needs one array for each component");
-    const auto n = out[0].extents[2];
-    for_each_row<T>(velocity, derivatives, offset, out, jacobian, threads,
-                    [&](const std::array<T*, 9>& A, const std::array<T*, 3>& results) {
-                        compute_row(quantity, A, results, n);
-                    });
-}
-
-template <class T>
-void gradient(const FieldView<const T>& field, const std::array<AxisStencil, 3>& derivatives,
-              std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
-              std::span<const FieldView<const T>> jacobian, int threads) {
-    if (out.size() != 3)
-        throw std::invalid_argument("pipeline: the result needs one array for each component");
-    const auto n = out[0].extents[2];
-    for_each_row<T>({&field, 1}, derivatives, offset, out, jacobian, threads,
-                    [&](const std::array<T*, 9>& A, const std::array<T*, 3>& results) {
-                        for (std::size_t c = 0; c < 3; ++c)
-                            std::copy_n(A[c], n, results[c]);
-                    });
-}
-
-template void velocity_gradient(Quantity, const std::array<FieldView<const float>, 3>&,
-                                const std::array<AxisStencil, 3>&, std::array<std::ptrdiff_t, 3>,
-                                std::span<const FieldView<float>>,
-                                std::span<const FieldView<const float>>, int);
-template void velocity_gradient(Quantity, const std::array<FieldView<const double>, 3>&,
-                                const std::array<AxisStencil, 3>&, std::array<std::ptrdiff_t, 3>,
-                                std::span<const FieldView<double>>,
-                                std::span<const FieldView<const double>>, int);
-template void gradient(const FieldView<const float>&, const std::array<AxisStencil, 3>&,
-                       std::array<std::ptrdiff_t, 3>, std::span<const FieldView<float>>,
-                       std::span<const FieldView<const float>>, int);
-template void gradient(const FieldView<const double>&, const std::array<AxisStencil, 3>&,
-                       std::array<std::ptrdiff_t, 3>, std::span<const FieldView<double>>,
-                       std::span<const FieldView<const double>>, int);
+template void differentiate(Quantity, std::span<const FieldView<const float>>,
+                            const std::array<AxisStencil, 3>&, std::array<std::ptrdiff_t, 3>,
+                            std::span<const FieldView<float>>,
+                            std::span<const FieldView<const float>>, int);
+template void differentiate(Quantity, std::span<const FieldView<const double>>,
+                            const std::array<AxisStencil, 3>&, std::array<std::ptrdiff_t, 3>,
+                            std::span<const FieldView<double>>,
+                            std::span<const FieldView<const double>>, int);
 
 } // namespace uzushio::pipeline

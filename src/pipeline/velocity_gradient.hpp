@@ -10,8 +10,10 @@
 
 namespace uzushio::pipeline {
 
-/// Quantity derived from the nine derivatives of a velocity (u, v, w), A_ab = d u_a / d x_b.
+/// Quantity of the derivatives of one field f, or of the nine derivatives of a velocity (u, v, w),
+/// A_ab = d u_a / d x_b.
 enum class Quantity : std::uint8_t {
+    gradient,    ///< of one field, three components d f / d x_b
     divergence,  ///< A_aa
     vorticity,   ///< curl, three components x, y, z
     enstrophy,   ///< half the square of the vorticity
@@ -21,28 +23,22 @@ enum class Quantity : std::uint8_t {
 };
 
 [[nodiscard]] constexpr std::size_t components(Quantity quantity) {
-    return quantity == Quantity::vorticity ? 3 : 1;
+    return quantity == Quantity::gradient || quantity == Quantity::vorticity ? 3 : 1;
 }
 
-/// Compute `quantity` at each point of `out`, in one pass over the velocity.
+/// Compute `quantity` at each point of `out`, in one pass over the fields.
 ///
-/// `velocity`: u, v, w, of the same extents. `derivatives`: along z, y, x, of the extents of `out`.
-/// `offset`: index in the velocity of the first point of `out`. `out`: one array for each component
-/// of the quantity; must not overlap the velocity. `jacobian`: for a curvilinear mesh the
-/// coordinates x, y, z as fields of the velocity's extents, with `derivatives` by index; otherwise
-/// empty.
+/// `fields`: one for the gradient, otherwise u, v, w, of the same extents. `derivatives`: along z,
+/// y, x, of the extents of `out`. `offset`: index in the fields of the first point of `out`. `out`:
+/// one array for each component of the quantity; must not overlap the fields. `jacobian`: for a
+/// curvilinear mesh the coordinates x, y, z as fields of the same extents, with `derivatives` by
+/// index; otherwise empty.
 ///
-/// Throws std::invalid_argument if a stencil leaves the velocity.
+/// Throws std::invalid_argument if a stencil leaves the fields.
 template <class T>
-void velocity_gradient(Quantity quantity, const std::array<FieldView<const T>, 3>& velocity,
-                       const std::array<AxisStencil, 3>& derivatives,
-                       std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
-                       std::span<const FieldView<const T>> jacobian, int threads);
-
-/// Compute the derivatives of one field by x, y and z; arguments as above.
-template <class T>
-void gradient(const FieldView<const T>& field, const std::array<AxisStencil, 3>& derivatives,
-              std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
-              std::span<const FieldView<const T>> jacobian, int threads);
+void differentiate(Quantity quantity, std::span<const FieldView<const T>> fields,
+                   const std::array<AxisStencil, 3>& derivatives,
+                   std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
+                   std::span<const FieldView<const T>> jacobian, int threads);
 
 } // namespace uzushio::pipeline

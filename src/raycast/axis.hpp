@@ -91,7 +91,6 @@ class Axis {
     [[nodiscard]] double bin_width() const { return 1 / scale_; }
     /// Return lookup space per coordinate.
     [[nodiscard]] double scale() const { return scale_; }
-    [[nodiscard]] bool uniform() const { return uniform_; }
 
   private:
     std::vector<double> points_;

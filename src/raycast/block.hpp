@@ -26,7 +26,6 @@ class Block {
     [[nodiscard]] const Index& cells() const { return cells_; }
     [[nodiscard]] bool empty() const { return cells_[0] == 0 || cells_[1] == 0 || cells_[2] == 0; }
     [[nodiscard]] const PointValues& field(std::size_t number) const { return fields_[number]; }
-    [[nodiscard]] std::size_t fields() const { return fields_.size(); }
 
     /// Return the value ranges of a field, computed at the first call.
     const Bricks& bricks(std::size_t field, int threads) const;

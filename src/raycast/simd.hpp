@@ -29,7 +29,6 @@ inline constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max()
 namespace uzushio::raycast {
 
 UZUSHIO_INLINE bool any(Mask mask) { return bits_of(mask) != 0; }
-UZUSHIO_INLINE bool all(Mask mask) { return bits_of(mask) == 0xffffU; }
 UZUSHIO_INLINE Mask no_lanes() { return mask_of(0); }
 
 /// Return the lanes with a finite value.

@@ -31,7 +31,7 @@ def test_a_table_has_the_colours_of_the_map_by_name() -> None:
     assert (table.lo, table.hi) == (-2.0, 3.0)
     places = np.linspace(0, 1, len(table.rgba))
     np.testing.assert_allclose(table.rgba, mpl.colormaps["magma"](places), atol=1e-6)
-    assert table.below == pytest.approx(mpl.colormaps["magma"](0.0), abs=1e-6)
+    assert table.ends[0] == pytest.approx(mpl.colormaps["magma"](0.0), abs=1e-6)
 
 
 def test_a_map_may_be_a_list_of_colours() -> None:

@@ -141,7 +141,7 @@ class Expression(Node):
 class Derivatives(Node):
     """Base of the fields with derivatives, computed by the kernels of `src/pipeline`."""
 
-    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
+    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str], kind: str) -> None:
         if grid.coordinates is None and grid.of_elements:
             raise PipelineError(
                 f"derivatives on the curvilinear mesh {grid.mesh} are of fields at its vertices, "
@@ -149,7 +149,8 @@ class Derivatives(Node):
             )
         curvilinear = [grid.coordinate_field] if grid.coordinate_field is not None else []
         super().__init__(quantity, grid, [*of, *curvilinear])
-        self._mesh = grid.coordinate_field
+        self._fields, self._mesh = tuple(of), grid.coordinate_field
+        self._kind = getattr(_core.pipeline.Quantity, kind)
         self.axes: Sequence[int] = (0, 1, 2)  # axes of the stencils
         lines = grid.coordinates
         if lines is None:  # derivatives by index, combined with those of the mesh's coordinates
@@ -195,47 +196,49 @@ class Derivatives(Node):
             mesh = [corners[..., component] for component in range(3)]
         return taken, tables, offset, mesh
 
+    def _differentiate(
+        self, components: int, box: Box, values: Mapping[str, BoxValues], allocate: Allocate
+    ) -> np.ndarray:
+        """Compute the quantity by the kernel, in one pass; shape (components, z, y, x)."""
+        taken, tables, offset, mesh = self._arguments(box, values)
+        dtype = self.quantity.dtype
+        fields = [_typed(_inside(values[name], taken), dtype) for name in self._fields]
+        out = allocate((components, *box.count), dtype)
+        _core.pipeline.differentiate(
+            self._kind, fields, tables, offset, list(out), mesh, default_threads()
+        )
+        return out
+
 
 class Gradient(Derivatives):
     """Gradient of a scalar, or its component along one axis."""
 
     def __init__(self, quantity: Quantity, grid: Grid, of: str, axis: str | None) -> None:
-        super().__init__(quantity, grid, [of])
+        super().__init__(quantity, grid, [of], "gradient")
         self._axis = None if axis is None else "zyx".index(axis)
         if self._axis is not None and self._mesh is None:
             self.axes = (self._axis,)
 
     def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute by the kernel; on a curvilinear mesh always all three components."""
-        taken, tables, offset, mesh = self._arguments(box, values)
-        dtype = self.quantity.dtype
-        field = _typed(_inside(values[self.of[0]], taken), dtype)
-        if self._axis is not None and not mesh:
-            out = allocate(box.count, dtype)
-            table = tables[self._axis]
-            _core.pipeline.combine(field, self._axis, table, offset, out, default_threads())
-            return out
-        whole = allocate((3, *box.count), dtype)
-        _core.pipeline.gradient(field, tables, offset, list(whole), mesh, default_threads())
-        return np.moveaxis(whole, 0, -1) if self._axis is None else whole[2 - self._axis]
+        if self._axis is None or self._mesh is not None:
+            whole = self._differentiate(3, box, values, allocate)
+            return np.moveaxis(whole, 0, -1) if self._axis is None else whole[2 - self._axis]
+        taken, tables, offset, _ = self._arguments(box, values)
+        field = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)
+        out = allocate(box.count, self.quantity.dtype)
+        table = tables[self._axis]
+        _core.pipeline.combine(field, self._axis, table, offset, out, default_threads())
+        return out
 
 
 class VelocityGradient(Derivatives):
     """Quantity computed from all derivatives of a velocity, such as vorticity."""
 
-    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str], kind: str) -> None:
-        super().__init__(quantity, grid, of)
-        self._kind = getattr(_core.pipeline.Quantity, kind)
-
     def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute by the kernel, in one pass."""
-        taken, tables, offset, mesh = self._arguments(box, values)
-        dtype, components = self.quantity.dtype, self.quantity.components
-        velocity = [_typed(_inside(values[name], taken), dtype) for name in self.of[:3]]
-        out = allocate((components, *box.count), dtype)
-        _core.pipeline.velocity_gradient(
-            self._kind, velocity, tables, offset, list(out), mesh, default_threads()
-        )
+        components = self.quantity.components
+        out = self._differentiate(components, box, values, allocate)
         return out[0] if components == 1 else np.moveaxis(out, 0, -1)
 
 

@@ -14,7 +14,7 @@ from uzushio import _core
 from uzushio.raycast.block import Block
 from uzushio.raycast.camera import Camera
 from uzushio.raycast.ghosts import segment_limits
-from uzushio.raycast.layers import ColorTable, Isosurface, Lighting, Scene, Slice, Transfer
+from uzushio.raycast.layers import ColorTable, Isosurface, Layer, Lighting, Scene, Slice, Transfer
 
 Format = Literal["rgba8", "rgba_float"]
 Bounds = tuple[int, int, int, int]
@@ -157,10 +157,7 @@ def _camera(camera: Camera) -> Any:
 
 
 def _colors(table: ColorTable) -> Any:
-    first, last = tuple(map(float, table.rgba[0])), tuple(map(float, table.rgba[-1]))
-    return _core.raycast.ColorTable(
-        table.rgba, table.lo, table.hi, table.below or first, table.above or last, table.nan
-    )
+    return _core.raycast.ColorTable(table.rgba, table.lo, table.hi, *table.ends, table.nan)
 
 
 def _lighting(lighting: Lighting | None) -> Any:
@@ -180,45 +177,46 @@ def _transfer(transfer: Transfer) -> Any:
     return table
 
 
+def _vector(vector: Sequence[float]) -> tuple[float, ...]:
+    return tuple(map(float, vector))
+
+
+def _layer(layer: Layer, names: tuple[str, ...], step: float) -> Any:
+    """Convert a layer for the core, with indices for the names of fields."""
+    core = _core.raycast
+    field = names.index(layer.field)
+    if isinstance(layer, Slice):
+        origin, normal = _vector(layer.origin), _vector(layer.normal)
+        return core.Slice(
+            field, origin, normal, _colors(layer.colors), layer.opacity, layer.clipped
+        )
+    if isinstance(layer, Isosurface):
+        return core.Isosurface(
+            field,
+            list(layer.values),
+            layer.color or (0.0, 0.0, 0.0, 1.0),
+            None if layer.colors is None else _colors(layer.colors),
+            None if layer.color_field is None else names.index(layer.color_field),
+            layer.opacity,
+            _lighting(layer.lighting),
+            layer.clipped,
+        )
+    distance = layer.unit_distance or step
+    return core.Volume(
+        field, _transfer(layer.medium), distance, _lighting(layer.shading), layer.clipped
+    )
+
+
 def _scene(scene: Scene) -> Any:
     """Convert a scene for the core."""
-    names = scene.fields
     step, in_cells = segment_limits(scene.domain, scene.layers, scene.step)
-    core = _core.raycast.Scene(
-        list(names), *scene.domain, step, in_cells, scene.bounding_box, scene.line_width
+    return _core.raycast.Scene(
+        list(scene.fields),
+        [_layer(layer, scene.fields, step) for layer in scene.layers],
+        *scene.domain,
+        step,
+        in_cells,
+        [_core.raycast.HalfSpace(_vector(h.origin), _vector(h.normal)) for h in scene.half_spaces],
+        scene.bounding_box,
+        scene.line_width,
     )
-    for half_space in scene.half_spaces:
-        core.add_half_space(
-            tuple(map(float, half_space.origin)), tuple(map(float, half_space.normal))
-        )
-    for layer in scene.layers:
-        field = names.index(layer.field)
-        if isinstance(layer, Slice):
-            core.add_slice(
-                field,
-                tuple(map(float, layer.origin)),
-                tuple(map(float, layer.normal)),
-                _colors(layer.colors),
-                layer.opacity,
-                layer.clipped,
-            )
-        elif isinstance(layer, Isosurface):
-            core.add_isosurface(
-                field,
-                list(layer.values),
-                layer.color or (0.0, 0.0, 0.0, 1.0),
-                None if layer.colors is None else _colors(layer.colors),
-                None if layer.color_field is None else names.index(layer.color_field),
-                layer.opacity,
-                _lighting(layer.lighting),
-                layer.clipped,
-            )
-        else:
-            core.add_volume(
-                field,
-                _transfer(layer.medium),
-                layer.unit_distance or step,
-                _lighting(layer.shading),
-                layer.clipped,
-            )
-    return core

@@ -71,6 +71,12 @@ class ColorTable:
             if (color := getattr(self, name)) is not None:
                 object.__setattr__(self, name, rgba(color, f"the colour {name}"))
 
+    @property
+    def ends(self) -> tuple[Color, Color]:
+        """The colours of values below `lo` and above `hi`."""
+        first, last = (tuple(map(float, self.rgba[row])) for row in (0, -1))
+        return self.below or first, self.above or last
+
 
 @dataclass(frozen=True)
 class Lighting:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from uzushio.raycast import (
-    ColorTable,
     HalfSpace,
     Isosurface,
     Lighting,
@@ -130,13 +129,14 @@ def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
     if isinstance(layer, SliceLayer):
         origin, normal = layer.plane(bounds)
         assert scale is not None
-        return Slice(layer.field, origin, normal, _table(scale), layer.opacity, layer.clipped)
+        table = scale.colors.table(scale.limits)
+        return Slice(layer.field, origin, normal, table, layer.opacity, layer.clipped)
     if isinstance(layer, IsosurfaceLayer):
         return Isosurface(
             layer.field,
             layer.values,
             color=rgba(layer.color) if isinstance(layer.color, str) else None,
-            colors=None if scale is None else _table(scale),
+            colors=None if scale is None else scale.colors.table(scale.limits),
             color_field=None if scale is None or scale.field == layer.field else scale.field,
             opacity=layer.opacity,
             lighting=Lighting() if layer.lighting else None,
@@ -146,11 +146,6 @@ def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
     distance = layer.unit_distance or float(np.linalg.norm(np.diff(bounds, axis=1))) / 40
     light = Lighting() if layer.shading else None
     return Volume(layer.field, transfer(layer, scale), distance, light, layer.clipped)
-
-
-def _table(scale: ColorScale) -> ColorTable:
-    table = scale.colors.table(scale.limits)
-    return ColorTable(table.rgba, table.lo, table.hi, table.below, table.above, table.nan)
 
 
 def transfer(layer: VolumeLayer, scale: ColorScale) -> Transfer:
@@ -164,7 +159,8 @@ def transfer(layer: VolumeLayer, scale: ColorScale) -> Transfer:
     rows = np.geomspace(lo, hi, ROWS) if log else np.linspace(lo, hi, ROWS)
     # Values beyond the limits have their own colour: a jump is two rows with the same value.
     values = np.concatenate([[lo], rows, [hi]])
-    colors = np.concatenate([[table.below[:3]], scale.colors.ramp(ROWS)[:, :3], [table.above[:3]]])
+    below, above = table.ends
+    colors = np.concatenate([[below[:3]], scale.colors.ramp(ROWS)[:, :3], [above[:3]]])
     more = np.setdiff1d(places, values)
     between = np.stack([np.interp(more, values, channel) for channel in colors.T], axis=1)
     all_values = np.concatenate([values, more])

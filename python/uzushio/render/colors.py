@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
 from uzushio.config.section import Section
+from uzushio.raycast import ColorTable
 
 #: Red, green, blue, opacity, each 0 to 1.
 RGBA = tuple[float, float, float, float]
@@ -104,18 +104,6 @@ def samples(name: str | tuple[str, ...], count: int) -> NDArray[np.float32]:
     return table
 
 
-class LookupTable(NamedTuple):
-    """Colours of equidistant values from `lo`, the first row, to `hi`, the last."""
-
-    rgba: NDArray[np.float32]
-    """Not premultiplied; shape (n, 4)."""
-    lo: float
-    hi: float
-    below: RGBA
-    above: RGBA
-    nan: RGBA
-
-
 def _limits(limits: tuple[float | None, float | None]) -> tuple[float | None, float | None]:
     lo, hi = limits
     if lo is not None and hi is not None and not lo < hi:
@@ -190,7 +178,7 @@ class Colors(Section):
         bands = samples(self.map, self.levels)
         return bands[np.arange(count) * self.levels // count]
 
-    def table(self, limits: tuple[float, float]) -> LookupTable:
+    def table(self, limits: tuple[float, float]) -> ColorTable:
         """Return the table; limits must be finite, increasing, and positive if logarithmic."""
         lo, hi = limits
         count = ENTRIES[self.scale]
@@ -200,17 +188,11 @@ class Colors(Section):
             colors = ramp[np.clip(np.rint(place * 1023).astype(int), 0, 1023)]
         else:
             colors = self.ramp(count if self.levels is None else 16 * count)
-        first, last = (_tuple(colors[end]) for end in (0, -1))
-        return LookupTable(
+        return ColorTable(
             colors,
             lo,
             hi,
-            rgba(self.below) if self.below else first,
-            rgba(self.above) if self.above else last,
+            rgba(self.below) if self.below else None,
+            rgba(self.above) if self.above else None,
             rgba(self.nan),
         )
-
-
-def _tuple(color: Sequence[Any] | NDArray[np.float32]) -> RGBA:
-    red, green, blue, opacity = (float(channel) for channel in color)
-    return red, green, blue, opacity

@@ -134,10 +134,10 @@ def _bar(
     drawn = [Mark(left, top, np.full(shape, 255, np.uint8), np.broadcast_to(column, (*shape, 3)))]
     edge = 0.75
     drawn += marks.frame(Rectangle(left, right, top, bottom), color, 1, edge)
-    table = bar.colors.table(bar.limits)
+    below, above = bar.colors.table(bar.limits).ends
     for there, base, tip, end in (
-        (bar.pointed[1], top - 1, top - point, table.above),
-        (bar.pointed[0], bottom + 1, bottom + point, table.below),
+        (bar.pointed[1], top - 1, top - point, above),
+        (bar.pointed[0], bottom + 1, bottom + point, below),
     ):
         if there:
             drawn += _tip(left, right, base, tip, end, color, edge)

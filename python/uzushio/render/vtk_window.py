@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from uzushio.compositing import DEPTH_PIXEL
 from uzushio.errors import RenderError
-from uzushio.raycast import Camera, default_threads
+from uzushio.raycast import Camera, ColorTable, default_threads
 from uzushio.render.cameras import Vector
 from uzushio.render.casting import Bounds
-from uzushio.render.colors import RGBA, LookupTable
+from uzushio.render.colors import RGBA
 
 #: Timeout of the child process in seconds.
 TRIAL_TIMEOUT = 60.0
@@ -110,7 +110,7 @@ class MeshPart:
     data: Any
     color: RGBA | None = None
     field: str = ""
-    table: LookupTable | None = None
+    table: ColorTable | None = None
     edges: RGBA | None = None
     lighting: bool = True
     smooth: bool = True
@@ -343,7 +343,7 @@ def _clipping_plane(origin: Vector, normal: Vector, size: float) -> Any:
     return plane
 
 
-def _lookup(table: LookupTable) -> Any:
+def _lookup(table: ColorTable) -> Any:
     from vtkmodules.util import numpy_support
     from vtkmodules.vtkCommonCore import vtkLookupTable
 
@@ -356,8 +356,9 @@ def _lookup(table: LookupTable) -> Any:
     table_array = numpy_support.numpy_to_vtk(np.round(255 * rows).astype(np.uint8), deep=True)
     lookup.SetTable(table_array)
     lookup.SetTableRange(table.lo, table.hi)
-    lookup.SetBelowRangeColor(table.below)
-    lookup.SetAboveRangeColor(table.above)
+    below, above = table.ends
+    lookup.SetBelowRangeColor(below)
+    lookup.SetAboveRangeColor(above)
     lookup.UseBelowRangeColorOn()
     lookup.UseAboveRangeColorOn()
     lookup.SetNanColor(table.nan)
