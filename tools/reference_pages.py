@@ -79,11 +79,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _names_table(module: ModuleType) -> str:
-    rows = [
-        f"| `{name}` | {_line(getattr(module, name), name)} |"
-        for name in _public(module)
-        if name != "__version__"
-    ]
+    rows = [f"| `{name}` | {_line(getattr(module, name), name)} |" for name in _public(module)]
     head = [f"\n### `{module.__name__}`\n", f"{_first(module)}\n", "| name | meaning |"]
     return "\n".join([*head, "|---|---|", *rows]) + "\n"
 

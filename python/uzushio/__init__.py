@@ -32,40 +32,17 @@ if TYPE_CHECKING:
     from uzushio import solver as solver
     from uzushio import staging as staging
     from uzushio import tuning as tuning
-    from uzushio.assimilation.running import AssimilationResult, assimilate
-    from uzushio.case.model import Case, load_case
-    from uzushio.job.running import RunResult, open_checkpoint, run
-    from uzushio.job.simulation import Simulation, SimulationStep
+    from uzushio.assimilation.running import AssimilationResult as AssimilationResult
+    from uzushio.assimilation.running import assimilate as assimilate
+    from uzushio.case.model import Case as Case
+    from uzushio.case.model import load_case as load_case
+    from uzushio.job.running import RunResult as RunResult
+    from uzushio.job.running import open_checkpoint as open_checkpoint
+    from uzushio.job.running import run as run
+    from uzushio.job.simulation import Simulation as Simulation
+    from uzushio.job.simulation import SimulationStep as SimulationStep
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "AssimilationResult",
-    "Case",
-    "RunResult",
-    "Simulation",
-    "SimulationStep",
-    "__version__",
-    "assimilate",
-    "assimilation",
-    "block_solver",
-    "case",
-    "channel",
-    "compositing",
-    "errors",
-    "extracts",
-    "load_case",
-    "open_checkpoint",
-    "phasefield",
-    "pipeline",
-    "raycast",
-    "render",
-    "report",
-    "run",
-    "solver",
-    "staging",
-    "tuning",
-]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -1,8 +1,10 @@
 """Public names of a package that are imported at first use.
 
 `import uzushio` must not import NumPy, MPI or matplotlib, but `dir`, `help` and completion must
-list all public names. A package imports its names under `TYPE_CHECKING`, lists them in `__all__`,
-and has::
+list all public names. A package states each name once::
+
+    if TYPE_CHECKING:
+        from uzushio.room.module import Name as Name  # for type checkers, "as" makes it public
 
     if not TYPE_CHECKING:  # with __getattr__, a type checker would accept any name
         __getattr__, __dir__ = lazy.names(__name__)
@@ -22,14 +24,17 @@ def names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package (PEP 562).
 
     Args:
-        package: name of the package, which has `__all__`, and whose imports of names and submodules
-            under `TYPE_CHECKING` are executed at their first use.
+        package: name of the package, whose imports of names and submodules under `TYPE_CHECKING`
+            are executed at their first use, and are its `__all__`.
     """
 
     def load(name: str) -> Any:
-        if name not in _imports(package):
+        imports = _imports(package)
+        if name == "__all__":
+            return sorted(imports)
+        if name not in imports:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, original = _imports(package)[name]
+        module, original = imports[name]
         if module == package:
             return import_module(f"{package}.{original}")
         found = getattr(import_module(module), original)
@@ -38,7 +43,7 @@ def names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 
     def listed() -> list[str]:
         here = vars(sys.modules[package])
-        return sorted({*here["__all__"], *(name for name in here if name.startswith("__"))})
+        return sorted({*_imports(package), *(name for name in here if name.startswith("__"))})
 
     return load, listed
 

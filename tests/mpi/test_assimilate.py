@@ -277,10 +277,11 @@ def test_each_result_is_written_if_another_one_fails(
     uzushio: Run, twin: Path, tmp_path: Path, what: str, ranks: int
 ) -> None:
     run, few = tmp_path / "run", ("--set", MEMBERS.replace("5", "2"))
+    formats = ["png", "svg"] if what == "the figures" else ["svg"]
     begun = ("--set", "optimiser.iterations=1", "--set", "uncertainty.iterations=0")
     assert uzushio("assimilate", twin, *begun).returncode == 0
     block_results(run, what)
-    drawn = ("--set", f"output.figures={'[png, svg]' if what == 'the figures' else '[svg]'}")
+    drawn = ("--set", f"output.figures=[{', '.join(formats)}]")
     last = ("--set", "optimiser.iterations=5", *few, *drawn)
     done = uzushio("assimilate", "--restart", "run", "--ranks", ranks, *last)
     assert done.returncode == 1 and "Traceback" not in done.stderr
@@ -305,6 +306,8 @@ def test_each_result_is_written_if_another_one_fails(
     assert after | {"files": None} == before | {"files": None}
     files = {"run/estimate.zarr", *(f"run/{name}" for name in results[1:])}
     assert files <= set(after["files"])
+    names = {f"{name}.{kind}" for name in FIGURES for kind in formats}
+    assert {path.name for path in (run / "figures").iterdir()} == names
     stored = zarr.open_group(run / "estimate.zarr", mode="r")
     assert (stored.attrs["m"], stored.attrs["m_sd"]) == (m["estimate"], m["sd"])
     assert stored.attrs["m_sd_ensemble"] == m["ensemble"]["sd"]

@@ -18,7 +18,7 @@ from command_server import CommandServer
 
 import uzushio
 from uzushio import staging
-from uzushio.cli.compiler_flags import Installation
+from uzushio.cli.build import installation
 from uzushio.staging import Reader, Step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,7 +153,7 @@ def site(shell: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) ->
     """A folder for CMAKE_PREFIX_PATH: a site's own, if this is a checkout that has a build."""
     build = ROOT / "build" / "release"
     if not (build / "cmake_install.cmake").is_file():
-        return Installation.of_package().prefix
+        return installation()
     prefix = tmp_path_factory.mktemp("prefix")
     shell("cmake", "--install", build, "--component", "site", "--prefix", prefix)
     return prefix
@@ -391,12 +391,12 @@ def test_a_mistake_in_fortran_without_stat_stops_the_program_with_the_sentence(
 
 
 def test_the_library_shows_its_interface_and_nothing_else() -> None:
-    library = Installation.of_package().prefix / "lib" / "libuzushio.so.0"
+    library = installation() / "lib" / "libuzushio.so.0"
     listed = subprocess.run(
         ["nm", "-DC", "--defined-only", library], capture_output=True, text=True, check=True
     )
     names = [line.split(maxsplit=2)[2] for line in listed.stdout.splitlines()]
-    headers = (Installation.of_package().prefix / "include" / "uzushio").glob("*.h")
+    headers = (installation() / "include" / "uzushio").glob("*.h")
     declared = [
         name
         for header in headers

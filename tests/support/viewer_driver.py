@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from uzushio.job.job import Job
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.render.view import View
+from uzushio.staging.contact import Contact
 from uzushio.viewer.exchange import (
     DrawnPicture,
     DrawRequest,
@@ -25,7 +26,7 @@ from uzushio.viewer.exchange import (
 from uzushio.viewer.loop import ViewLoop
 from uzushio.viewer.plot_state import PlotState
 from uzushio.viewer.scene import Scene
-from uzushio.viewer.steps import Contact, open_steps
+from uzushio.viewer.steps import open_steps
 
 
 class RequestFailed(Exception):  # noqa: N818 - what a page shows

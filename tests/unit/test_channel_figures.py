@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from uzushio.channel import reference
+from uzushio.channel import ChannelCase, reference
 from uzushio.channel.figures import Slices, draw, pictures, plots
 from uzushio.channel.figures.averages import Averages, fold, half
 from uzushio.channel.figures.spectra import spectra
@@ -55,6 +55,20 @@ def statistics() -> xr.Dataset:
     )
 
 
+def case_of(title: str, formats: list[str]) -> ChannelCase:
+    """A case whose figures have a title and formats."""
+    return ChannelCase.model_validate(
+        {
+            "solver": "channel",
+            "title": title,
+            "grid": {"nx": 24, "ny": 16, "nz": 10, "lx": "2 pi", "ly": "pi"},
+            "flow": {"reynolds_tau": RE_TAU},
+            "time": {"end": 1, "cfl": 0.5},
+            "output": {"folder": ".", "figures": formats},
+        }
+    )
+
+
 def slices(amplitude: float) -> Slices:
     """A parabola with waves of `amplitude` u_tau."""
     x, y = np.arange(24) * 0.25, np.arange(16) * 0.2
@@ -96,14 +110,13 @@ def texts(figure: Figure) -> str:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("amplitude", [0.0, 0.01, 3.0])
 def test_a_run_without_statistics_shows_its_last_instant(tmp_path: Path, amplitude: float) -> None:
-    files = list(draw(tmp_path, title="", time=0.0, slices=slices(amplitude), statistics=None))
+    files = list(draw(tmp_path, case_of("", ["png", "pdf", "svg"]), 0.0, slices(amplitude), None))
     assert names(files, tuple(STARTS)) == {"cross_section", "near_wall", "mean_profile"}
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_run_with_statistics_shows_all_profiles(tmp_path: Path, statistics: xr.Dataset) -> None:
-    given = {"slices": slices(3.0), "statistics": statistics, "formats": ["png"]}
-    files = list(draw(tmp_path, title="Test", time=2.0, **given))
+    files = list(draw(tmp_path, case_of("Test", ["png"]), 2.0, slices(3.0), statistics))
     profiles = {"mean_profile", "rms", "budget", "spectra", "vorticity"}
     assert names(files) == {"cross_section", "near_wall"} | profiles
 
@@ -114,8 +127,7 @@ def test_a_flow_far_from_any_reference_is_drawn_without(
 ) -> None:
     statistics.attrs |= {"re_tau": 550.0, "viscosity": U_TAU / 550.0}
     statistics["spectrum_x"][...] = 0.0
-    given = {"slices": slices(3.0), "statistics": statistics, "formats": ["svg"]}
-    assert len(list(draw(tmp_path, title="", time=2.0, **given))) == 7
+    assert len(list(draw(tmp_path, case_of("", ["svg"]), 2.0, slices(3.0), statistics))) == 7
 
 
 def sampled(statistics: xr.Dataset, scatter: float, groups: int = 20) -> xr.Dataset:

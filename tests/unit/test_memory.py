@@ -172,7 +172,8 @@ comm.Barrier()
 memory.node_memory = lambda: memory.FreeMemory(1000.0, "free memory")
 from uzushio.cli.render import RenderOptions, render
 from uzushio.cli.start import run_on_ranks
-options = RenderOptions(Path("p.yaml"), "box.zarr", Path("out"))
+from uzushio.staging.contact import Contact
+options = RenderOptions(Path("p.yaml"), Contact("box.zarr"), Path("out"))
 sys.exit(run_on_ranks(lambda comm: render(options, comm), None, False))
 """
 

@@ -19,11 +19,11 @@ from uzushio.errors import OutputError, TuningError
 from uzushio.tuning import journal
 from uzushio.tuning.declared import Declared
 from uzushio.tuning.finals import choose
-from uzushio.tuning.journal import Trials, open_storage
+from uzushio.tuning.journal import TrialRecord, Trials, open_storage
 from uzushio.tuning.race import RaceEntry, race
 from uzushio.tuning.result_cache import TuningResult, file_name, load_result, store_result
 from uzushio.tuning.search import Search
-from uzushio.tuning.search_result import Finalist, SearchBudget, SearchResult, SearchSettings
+from uzushio.tuning.search_result import SearchBudget, SearchResult, SearchSettings
 from uzushio.tuning.space import Space
 from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Workload
 from uzushio.tuning.use import choose as choose_kept
@@ -237,11 +237,11 @@ def test_parameters_are_off_unless_a_gain_is_measured(tmp_path: Path) -> None:
 
 def test_a_gain_within_the_noise_is_not_worth_a_change() -> None:
     space = Space(Waves(), MACHINE)
-    default = Finalist(space.default().key, "default", (1.0, 1.2))
-    faster = Finalist(("slanted", 8, 32, 2, 1), "TPE", (0.99, 1.1))
+    default = TrialRecord(space.default().key, "default", 0, [1.0, 1.2])
+    faster = TrialRecord(("slanted", 8, 32, 2, 1), "TPE", 0, [0.99, 1.1])
     chosen, reason = choose([faster, default], default, space)
     assert chosen is default and "nothing is faster than the default" in reason
-    much = Finalist(("slanted", 8, 32, 2, 1), "TPE", (0.9, 1.1))
+    much = TrialRecord(("slanted", 8, 32, 2, 1), "TPE", 0, [0.9, 1.1])
     assert choose([much, default], default, space) == (much, "")
 
 

@@ -15,12 +15,13 @@ from mpi4py import MPI
 
 from uzushio import staging
 from uzushio.job.job import Job
+from uzushio.staging.contact import Contact
 from uzushio.viewer import link
 from uzushio.viewer.exchange import Exchange
 from uzushio.viewer.gateway import Gateway
 from uzushio.viewer.loop import ViewLoop
 from uzushio.viewer.scene import Scene
-from uzushio.viewer.steps import Contact, open_steps
+from uzushio.viewer.steps import open_steps
 
 POINTS = 40
 BYTES = 8 * POINTS**3

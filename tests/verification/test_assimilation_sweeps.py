@@ -188,11 +188,9 @@ def test_the_gradient_is_the_slope_of_j(model: Model, observations: Observations
     assert np.log10(rest[0] / rest[1]) == pytest.approx(2.0, abs=0.05)
 
 
-def hessian(
-    model: Model, observations: Observations, here: Guess, states: int, exact: bool = True
-) -> Hessian:
-    kept = hessian_plan(STEPS, states, exact, model.appends)
-    return Hessian(model, observations, here, (4.0, np.array([0.25])), kept, Counts(), exact)
+def hessian(model: Model, observations: Observations, here: Guess, states: int) -> Hessian:
+    kept = hessian_plan(STEPS, states, model.appends)
+    return Hessian(model, observations, here, (4.0, np.array([0.25])), kept, Counts())
 
 
 def test_products_with_the_hessian_are_the_slope_of_the_gradient(
@@ -216,15 +214,14 @@ def test_products_with_the_hessian_are_the_slope_of_the_gradient(
         assert np.abs(product).max() > 1.0
 
 
-@pytest.mark.parametrize("exact", [True, False])
 def test_every_schedule_gives_the_same_products_to_the_bit(
-    model: Model, observations: Observations, exact: bool
+    model: Model, observations: Observations
 ) -> None:
     here, rng = point(model), np.random.default_rng(3)
     ways = [(rng.normal(size=here.state.shape), rng.normal(size=1)) for _ in range(2)]
     found = []
     for states in (3 * STEPS, 31, 20, 9, 3):
-        product = hessian(model, observations, here, states, exact)
+        product = hessian(model, observations, here, states)
         made = [product.product(*way) for way in ways]
         found.append(b"".join(part.tobytes() for parts in made for part in parts))
     assert len(set(found)) == 1

@@ -399,8 +399,6 @@ def test_wrong_use_is_one_sentence() -> None:
             Model(MPI.COMM_SELF, (8, 8), Parameters(0.1), blocking)
     with pytest.raises(ModelError, match=r"dt is -1"):
         Parameters(-1)
-    with pytest.raises(ModelError, match=r"maximum stable step is 0\.2222"):
-        Parameters(0.3).check_step(0.0, 1.0)
 
 
 def test_a_step_that_blows_up_gives_a_misfit_that_is_not_finite() -> None:

@@ -11,23 +11,16 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.assimilation.case import AssimilationCase, load_assimilation
-    from uzushio.assimilation.model import Guess, Model, Quantity, Trajectory
-    from uzushio.assimilation.running import AssimilationResult, ParameterEstimate, assimilate
-    from uzushio.observations import Observations
-
-__all__ = [
-    "AssimilationCase",
-    "AssimilationResult",
-    "Guess",
-    "Model",
-    "Observations",
-    "ParameterEstimate",
-    "Quantity",
-    "Trajectory",
-    "assimilate",
-    "load_assimilation",
-]
+    from uzushio.assimilation.case import AssimilationCase as AssimilationCase
+    from uzushio.assimilation.case import load_assimilation as load_assimilation
+    from uzushio.assimilation.model import Guess as Guess
+    from uzushio.assimilation.model import Model as Model
+    from uzushio.assimilation.model import Quantity as Quantity
+    from uzushio.assimilation.model import Trajectory as Trajectory
+    from uzushio.assimilation.running import AssimilationResult as AssimilationResult
+    from uzushio.assimilation.running import ParameterEstimate as ParameterEstimate
+    from uzushio.assimilation.running import assimilate as assimilate
+    from uzushio.observations import Observations as Observations
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -112,15 +112,18 @@ class Assimilation:
     def note(self) -> None:
         """Add the current iteration to the history."""
         search, _, evaluator, space = self.parts
+        parameters = zip(self.history.parameters, space.parameters(search.point), strict=True)
         self.history.add(
-            search.iteration,
-            self.windows[search.stage],
-            search.value,
-            search.projected(),
-            space.parameters(search.point),
-            evaluator.forward_runs,
-            self.runs_backward(),
-            self.seconds(),
+            {
+                "iteration": search.iteration,
+                "window": self.windows[search.stage],
+                "J": search.value,
+                "gradient": search.projected(),
+                **dict(parameters),
+                "forward": evaluator.forward_runs,
+                "backward": self.runs_backward(),
+                "seconds": self.seconds(),
+            }
         )
 
     def seconds(self) -> float:

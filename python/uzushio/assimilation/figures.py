@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Quantity
@@ -34,36 +35,24 @@ _STRONGEST = 4.0
 
 
 def draw(
-    folder: Path,
-    *,
-    title: str,
-    panels: Panels,
-    history: History,
-    deviations: Sequence[Deviation],
-    truth: np.ndarray | None,
-    parameters: Sequence[Quantity],
-    formats: Sequence[str] = FORMATS,
+    folder: Path, work: Assimilation, panels: Panels, deviations: Sequence[Deviation]
 ) -> Iterator[Path]:
-    """Draw all figures as PNG, PDF and SVG.
+    """Draw all figures.
 
     Args:
         folder: an existing folder.
-        title: title of the case.
+        work: the assimilation; `output.figures` of its case names the formats.
         panels: fields.
-        history: history of the search.
         deviations: standard deviations of the parameters.
-        truth: true parameters, if known.
-        parameters: names and units of the parameters.
-        formats: file formats of each figure.
 
     Yields:
         The path of each file after it is written.
     """
-    head = title or "Assimilation"
+    head = work.case.title or "Assimilation"
+    formats = work.case.output.figures or FORMATS
     with style():
         yield from write_each(states(panels, head), folder / "states", formats)
-        figure = progress(history, deviations, truth, parameters, head)
-        yield from write_each(figure, folder / "progress", formats)
+        yield from write_each(progress(work, deviations, head), folder / "progress", formats)
 
 
 def states(panels: Panels, title: str) -> Figure:
@@ -143,14 +132,9 @@ def _field(
     color_bar(shown, axes, label, bool((finite < low).any()), bool((finite > high).any()))
 
 
-def progress(
-    history: History,
-    deviations: Sequence[Deviation],
-    truth: np.ndarray | None,
-    parameters: Sequence[Quantity],
-    title: str,
-) -> Figure:
+def progress(work: Assimilation, deviations: Sequence[Deviation], title: str) -> Figure:
     """Plot J minus its last value, the gradient, and each parameter with its band."""
+    history, truth, parameters = work.history, work.problem.truth, work.problem.model.parameters
     count = 2 + 2 * len(parameters)
     names = " and ".join(one.name for one in parameters)
     words = f"J, its gradient and {names} over the iterations of the search"
@@ -183,7 +167,7 @@ def progress(
     )
     grid[1].set(title="Largest element of the projected gradient, scaled", ylabel="$|g|_\\infty$")
     for index, quantity in enumerate(parameters):
-        known = None if truth is None else float(truth[index])
+        known = None if truth is None else float(truth.parameters[index])
         pair = grid[2 + 2 * index : 4 + 2 * index]
         _parameter(pair[0], pair[1], history, deviations[index], known, quantity)
     for axes in grid:

@@ -19,12 +19,9 @@ from uzushio.observations import Observations
 from uzushio.stencil import exact_sums
 
 
-def hessian_plan(
-    steps: int, states: int, exact: bool = True, appends: bool = True
-) -> CheckpointingPlan:
+def hessian_plan(steps: int, states: int, appends: bool = True) -> CheckpointingPlan:
     """Return the schedule of a product for a total of `states` states, tangents and adjoints."""
-    each = 3 if exact else 2
-    return plan(steps, max(states, each), 2, each, appends)
+    return plan(steps, max(states, 3), 2, 3, appends)
 
 
 class Hessian:
@@ -41,7 +38,6 @@ class Hessian:
         precisions: tuple[float, np.ndarray],
         plan: CheckpointingPlan,
         counts: Counts,
-        exact: bool = True,
     ) -> None:
         """Allocate memory.
 
@@ -52,28 +48,20 @@ class Hessian:
             precisions: second derivatives of the background term, for the state and the parameters.
             plan: checkpointing schedule, from `hessian_plan`.
             counts: steps and runs are added to it.
-            exact: False for the Gauss-Newton part, which is never indefinite.
         """
         self._model, self._observations, self._plan = model, observations, plan
         self._state, self._parameters = guess.state, guess.parameters
-        self._precisions, self._exact, self._counts = precisions, exact, counts
+        self._precisions, self._counts = precisions, counts
         state, steps = guess.state, plan.steps
         window = self._plan.window
         self._states = self._model.trajectory(window)
         self._tangents = self._model.trajectory(window)
-        self._adjoints = self._model.trajectory(window) if exact else None
+        self._adjoints = self._model.trajectory(window)
         self._slots = [
             (np.empty_like(state), np.empty_like(state)) for _ in range(self._plan.snapshots)
         ]
         self._whole = window == steps
         self._ready = False
-
-    @property
-    def bytes(self) -> int:
-        """Return the bytes on this rank."""
-        windows = [self._states, self._tangents, *filter(None, [self._adjoints])]
-        slots = sum(one.nbytes + other.nbytes for one, other in self._slots)
-        return sum(one.bytes for one in windows) + slots
 
     def product(
         self, of_state: np.ndarray, of_parameters: np.ndarray
@@ -102,7 +90,7 @@ class Hessian:
     def _force(self, lam: np.ndarray, mu: np.ndarray) -> None:
         """Initialise both adjoints at the end of the run."""
         last, observations = self._plan.steps, self._observations
-        if self._exact and not (self._whole and self._ready):
+        if not (self._whole and self._ready):
             self._model.forcing(self._now, last, observations, lam)
         self._model.apply_inverse_covariance(self._tangent, last, observations, mu)
 
@@ -148,7 +136,7 @@ class Hessian:
     ) -> Sequence[exact_sums.DoubleDouble]:
         """Sweep both adjoints back through a window."""
         first, last = window.first, window.last
-        if self._adjoints is not None and not (self._whole and self._ready):
+        if not (self._whole and self._ready):
             self._model.adjoint(
                 lam,
                 self._parameters,

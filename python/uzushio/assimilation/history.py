@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,30 +30,10 @@ class History:
         """Return the last iteration; -1 if there is none."""
         return int(self._rows[-1][0]) if self._rows else -1
 
-    def add(
-        self,
-        iteration: int,
-        window: int,
-        value: float,
-        gradient: float,
-        parameters: np.ndarray,
-        forward: int,
-        backward: int,
-        seconds: float,
-    ) -> None:
-        """Add a row."""
-        self._rows.append(
-            [
-                iteration,
-                window,
-                value,
-                gradient,
-                *parameters,
-                forward,
-                backward,
-                self._before + seconds,
-            ]
-        )
+    def add(self, row: Mapping[str, float]) -> None:
+        """Add a row, a value for each column; its seconds are those since `restore`."""
+        total = {**row, "seconds": self._before + row["seconds"]}
+        self._rows.append([total[column] for column in self.columns])
 
     @property
     def window(self) -> int:

@@ -96,22 +96,12 @@ class AssimilationResults(ResultWriter):
 
     def draw(self, folder: Path) -> Iterator[Path]:
         """Draw states and the progress of the search; yield each file after it is written."""
-        work = self.work
-        panels = _panels(work) if work.problem.groups.mine == 0 else None
+        panels = _panels(self.work) if self.work.problem.groups.mine == 0 else None
         if self.job.rank or panels is None:
             return
         from uzushio.assimilation import figures  # matplotlib: needed on one rank only
 
-        truth = work.problem.truth
-        yield from figures.draw(
-            folder,
-            title=work.case.title,
-            panels=panels,
-            history=work.history,
-            deviations=self.found,
-            truth=None if truth is None else truth.parameters,
-            parameters=work.problem.model.parameters,
-        )
+        yield from figures.draw(folder, self.work, panels, self.found)
 
 
 def _write_estimate(

@@ -66,11 +66,6 @@ class Sweeps:
         self._pending = ScheduleEntry(ScheduleAction.REVERSE, 0)
         self.counts = Counts()
 
-    @property
-    def bytes(self) -> int:
-        """Return the bytes of the window and the snapshots on this rank."""
-        return self._held.bytes + sum(one.nbytes for one in self._snapshots)
-
     def release(self) -> None:
         """Release the memory; only `counts` and `plan` may be used afterwards."""
         self._window = None

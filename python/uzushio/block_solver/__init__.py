@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.block_solver.case import BlockCase, BlockStatistics, BlockTime
-    from uzushio.block_solver.solver import BlockSolver
-
-__all__ = ["BlockCase", "BlockSolver", "BlockStatistics", "BlockTime"]
+    from uzushio.block_solver.case import BlockCase as BlockCase
+    from uzushio.block_solver.case import BlockStatistics as BlockStatistics
+    from uzushio.block_solver.case import BlockTime as BlockTime
+    from uzushio.block_solver.solver import BlockSolver as BlockSolver
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -11,24 +11,17 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.case.model import Case, CaseFile, load_case, model_of, read_document
-    from uzushio.case.registry import known, known_models, register, register_model
-    from uzushio.config.lengths import Length
-    from uzushio.config.section import Section
-
-__all__ = [
-    "Case",
-    "CaseFile",
-    "Length",
-    "Section",
-    "known",
-    "known_models",
-    "load_case",
-    "model_of",
-    "read_document",
-    "register",
-    "register_model",
-]
+    from uzushio.case.model import Case as Case
+    from uzushio.case.model import CaseFile as CaseFile
+    from uzushio.case.model import load_case as load_case
+    from uzushio.case.model import model_of as model_of
+    from uzushio.case.model import read_document as read_document
+    from uzushio.case.registry import known as known
+    from uzushio.case.registry import known_models as known_models
+    from uzushio.case.registry import register as register
+    from uzushio.case.registry import register_model as register_model
+    from uzushio.config.lengths import Length as Length
+    from uzushio.config.section import Section as Section
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

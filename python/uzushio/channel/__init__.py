@@ -11,10 +11,8 @@ from uzushio import lazy
 
 if TYPE_CHECKING:
     from uzushio.channel import reference as reference
-    from uzushio.channel.case import ChannelCase
-    from uzushio.channel.solver import ChannelSolver
-
-__all__ = ["ChannelCase", "ChannelSolver", "reference"]
+    from uzushio.channel.case import ChannelCase as ChannelCase
+    from uzushio.channel.solver import ChannelSolver as ChannelSolver
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

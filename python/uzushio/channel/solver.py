@@ -30,7 +30,6 @@ from uzushio.solver import (
     Reading,
     Sample,
     Solver,
-    SolverDivergedError,
     SolverField,
     SolverMesh,
     State,
@@ -132,19 +131,10 @@ class ChannelSolver(Solver):
         dt = self.core.step(cfl, min(self._max_dt, longest))
         if not np.isfinite(dt) or dt * self.core.fastest_rate > DIVERGED * STABLE_CFL:
             now = dt * self.core.fastest_rate
-            raise self._diverged(now if np.isfinite(now) else last_cfl)
+            raise diverged.error(self, now if np.isfinite(now) else last_cfl)
         self.dt = dt
         self.time += dt
         self.step_index += 1
-
-    def _diverged(self, last_cfl: float) -> SolverDivergedError:
-        """Return the error of a diverged flow (collective)."""
-        velocity = [self.physical(name) for name in "uvw"]
-        start = self.core.planes[0], self._output().rows[0]
-        text = diverged.describe(
-            self.case, self.comm, velocity, start, self.step_index, self.time, last_cfl
-        )
-        return SolverDivergedError(text)
 
     def monitor(self) -> Mapping[str, Reading]:
         """Return CFL number, bulk velocity and wall shear (collective)."""
@@ -158,6 +148,11 @@ class ChannelSolver(Solver):
         if self._physical is None:
             self._physical = core.PhysicalOutput(self.core)
         return self._physical
+
+    @property
+    def physical_start(self) -> tuple[int, int]:
+        """First plane and row of this rank in physical space (collective at first use)."""
+        return self.core.planes[0], self._output().rows[0]
 
     def physical(self, name: str) -> np.ndarray:
         """Return this rank's part of u, v, w or p in physical space, (z, y, x) (collective).
@@ -217,7 +212,7 @@ class ChannelSolver(Solver):
         """
         cfl = self.dt * self.core.measure_rate() if self.dt > 0.0 else 0.0
         if not cfl <= DIVERGED * STABLE_CFL:
-            raise self._diverged(cfl)
+            raise diverged.error(self, cfl)
         return State(
             stored_modes.arrays(self.core, self.case.grid),
             {
@@ -326,8 +321,8 @@ class ChannelSolver(Solver):
         u_tau = float(np.sqrt(max(self.core.wall_shear(), 0.0))) or self.case.flow.expected_u_tau
         plus = u_tau / self.case.flow.viscosity
         near_wall = int(np.argmin(np.abs(self.centres * plus - 15.0)))
-        start = (self.core.planes[0], self._output().rows[0])
-        pieces = self.comm.gather((start, u[:, :, 0], self._rows_of_plane(u, near_wall)))
+        mine = self.physical_start, u[:, :, 0], self._rows_of_plane(u, near_wall)
+        pieces = self.comm.gather(mine)
         mean = self._mean_profile()
         if pieces is None:
             return
@@ -352,14 +347,7 @@ class ChannelSolver(Solver):
             u_tau=u_tau,
             viscosity=self.case.flow.viscosity,
         )
-        yield from figures.draw(
-            folder,
-            title=self.case.title,
-            time=self.time,
-            slices=slices,
-            statistics=statistics,
-            formats=self.case.output.figures or (),
-        )
+        yield from figures.draw(folder, self.case, self.time, slices, statistics)
 
     def _rows_of_plane(self, field: np.ndarray, k: int) -> np.ndarray | None:
         first, end = self.core.planes

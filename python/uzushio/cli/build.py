@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from uzushio.cli.compiler_flags import Installation
 from uzushio.errors import UzushioError
+
+
+def installation() -> Path:
+    """Return the folder inside the installed package that has `include` and `lib`.
+
+    Raises:
+        UzushioError: the package is not installed, and has no library.
+    """
+    folder = Path(__file__).resolve().parents[1]
+    if not (folder / "lib" / "libuzushio.so").is_file():
+        raise UzushioError(
+            f"{folder} holds no libuzushio: install the package (make build, or pip install)."
+        )
+    return folder
 
 
 def config(
@@ -25,13 +39,14 @@ def config(
 
     mpicc $(uzushio config --cflags) solver.c $(uzushio config --libs)
     """
-    here = Installation.of_package()
+    folder = installation()
+    include, lib = folder / "include", folder / "lib"
     words = [
-        *(here.cflags if cflags else []),
-        *(here.cxxflags if cxxflags else []),
-        *([str(here.fortran_source)] if fortran_source else []),
-        *(here.libs if libs else []),
-        *([str(here.prefix)] if prefix else []),
+        *([f"-I{include}"] if cflags else []),
+        *(["-std=c++20", f"-I{include}", f"-I{include / 'uzushio/cpp'}"] if cxxflags else []),
+        *([str(include / "uzushio/uzushio.f90")] if fortran_source else []),
+        *([f"-L{lib}", f"-Wl,-rpath,{lib}", "-luzushio"] if libs else []),
+        *([str(folder)] if prefix else []),
     ]
     if not words:
         raise UzushioError(

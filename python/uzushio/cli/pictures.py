@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os.path import expanduser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from uzushio.cli.arguments import (
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.errors import UzushioError
 from uzushio.parallel.signals import exit_on_signal
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def render(
@@ -78,21 +81,10 @@ def render(
     exit_on_signal()
     start_job(ranks)
     from uzushio.cli import render as rendering
+    from uzushio.staging.contact import Contact
 
-    options = rendering.RenderOptions(
-        pipeline,
-        source,
-        out,
-        overwrite,
-        stream,
-        wait,
-        limit,
-        secret,
-        tls,
-        progress,
-        quiet,
-        False if no_verify else None,
-    )
+    contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
+    options = rendering.RenderOptions(pipeline, contact, out, overwrite, limit, progress, quiet)
     raise SystemExit(run_on_ranks(lambda comm: rendering.render(options, comm), ranks, debug))
 
 
@@ -169,22 +161,17 @@ def view(
         )
     exit_on_signal("Stopped before the first picture.")
     start_job(ranks, stopped=0)
-    options = viewing.ViewOptions(
-        source,
-        pipeline,
-        host,
-        port,
-        unix_socket,
-        tuple(origin or ()),
-        prefix,
-        rewind,
-        stream,
-        wait,
-        secret,
-        tls,
-        False if no_verify else None,
-    )
-    raise SystemExit(run_on_ranks(lambda comm: viewing.view(options, comm), ranks, debug))
+    from uzushio.staging.contact import Contact
+    from uzushio.viewer.listening import Listening
+
+    contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
+
+    def serve(comm: MPI.Comm) -> int:
+        kept = size_argument("--rewind", rewind)
+        listening = Listening(host, port, unix_socket, tuple(origin or ()), prefix)
+        return viewing.view(contact, listening, pipeline, kept, comm)
+
+    raise SystemExit(run_on_ranks(serve, ranks, debug))
 
 
 def report(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import __version__, staging
+from uzushio import __version__
 from uzushio.errors import (
     OutputError,
     PeerSilent,
@@ -25,6 +25,7 @@ from uzushio.pipeline.pipeline import Pipeline
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio.staging.contact import Contact
     from uzushio.staging.reader import Reader
 
 #: Mark of a folder of results: all files in it are the job's.
@@ -39,31 +40,21 @@ class RenderOptions:
 
     Attributes:
         pipeline: file.
-        contact: of the stream, or a folder of stored steps.
+        contact: the stream.
         out: folder of the results.
         overwrite: whether an earlier job's results there are removed.
-        stream: expected name of the stream; empty: any.
-        wait: timeout of the writer, seconds.
         limit: timeout of each step, seconds.
-        secret: for "host:port".
-        tls: for "host:port".
         every: seconds between lines of progress.
         quiet: print errors and warnings only.
-        verify: whether to check checksums, as `staging.attach`.
     """
 
     pipeline: Path
-    contact: str
+    contact: Contact
     out: Path
     overwrite: bool = False
-    stream: str = ""
-    wait: float = 60.0
     limit: float = 3600.0
-    secret: str = ""
-    tls: bool = False
     every: float = 5.0
     quiet: bool = False
-    verify: bool | None = None
 
 
 def render(options: RenderOptions, comm: MPI.Comm) -> int:
@@ -99,16 +90,8 @@ class _Rendering:
     def execute(self) -> int:
         """Attach, process the steps, and complete the results, also after an error."""
         options, job = self._options, self._job
-        reader = staging.attach(
-            options.contact,
-            self._comm,
-            stream=options.stream,
-            attach_limit=options.wait,
-            secret=options.secret,
-            tls=options.tls,
-            verify=options.verify,
-        )
-        job.say(f"Attached to {options.contact}; results go to {options.out}.")
+        reader = options.contact.attach(self._comm)
+        job.say(f"Attached to {options.contact.contact}; results go to {options.out}.")
         error: StagingError | PipelineError | None = None
         received = 0
         with job:
@@ -266,7 +249,7 @@ class _Rendering:
                 return
             stages = {name: None for seconds, _ in ranks for name in seconds}
             summary |= {
-                "contact": self._options.contact,
+                "contact": self._options.contact.contact,
                 "version": __version__,
                 "ranks": self._comm.size,
                 "ending": ending,

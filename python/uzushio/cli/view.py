@@ -5,11 +5,10 @@ from __future__ import annotations
 import getpass
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio.cli.arguments import size_argument
 from uzushio.errors import UzushioError
 from uzushio.job.job import Job
 from uzushio.parallel.sync import collective
@@ -18,47 +17,14 @@ from uzushio.viewer.sources import contact_of, find, searched_folders
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio.staging.contact import Contact
     from uzushio.viewer.document import ViewDocument
     from uzushio.viewer.exchange import Exchange
     from uzushio.viewer.gateway import Gateway
+    from uzushio.viewer.listening import Listening
 
 #: Maximum number of a path's parts in the title of the page.
 _TITLE_PARTS = 3
-
-
-@dataclass(frozen=True)
-class ViewOptions:
-    """Arguments of the command line.
-
-    Attributes:
-        source: contact file, run folder, folder of stored steps, or host:port.
-        pipeline: file with views to begin with.
-        host: address to listen on.
-        port: to listen on; 0: any free one.
-        socket: Unix socket to listen on instead of `host`.
-        origins: further accepted origins, of a proxy.
-        prefix: path of the page behind a proxy.
-        rewind: maximum memory of kept steps, with a unit.
-        stream: expected name of the stream; empty: any.
-        wait: timeout of the writer, seconds.
-        secret: for "host:port".
-        tls: for "host:port".
-        verify: whether to check checksums, as `staging.attach`.
-    """
-
-    source: str
-    pipeline: Path | None = None
-    host: str = "127.0.0.1"
-    port: int = 0
-    socket: Path | None = None
-    origins: tuple[str, ...] = ()
-    prefix: str = ""
-    rewind: str = "1 GiB"
-    stream: str = ""
-    wait: float = 60.0
-    secret: str = ""
-    tls: bool = False
-    verify: bool | None = None
 
 
 def token_folder() -> Path:
@@ -80,8 +46,17 @@ def title_of(source: str) -> str:
     return "/".join(parts if len(parts) <= _TITLE_PARTS else ("…", *parts[-_TITLE_PARTS:]))
 
 
-def view(options: ViewOptions, comm: MPI.Comm) -> int:
+def view(
+    contact: Contact, listening: Listening, pipeline: Path | None, rewind: int, comm: MPI.Comm
+) -> int:
     """Serve a live view on the ranks of `comm` until a signal; return the exit status (collective).
+
+    Args:
+        contact: the stream; a run folder stands for the one that the run publishes.
+        listening: address of the page.
+        pipeline: file with views to begin with.
+        rewind: maximum memory of kept steps, bytes.
+        comm: the ranks.
 
     Raises:
         UzushioError: the source, the pipeline or the address cannot be used.
@@ -90,34 +65,30 @@ def view(options: ViewOptions, comm: MPI.Comm) -> int:
     from uzushio.viewer.exchange import DrawRequest, Exchange
     from uzushio.viewer.loop import ViewLoop
     from uzushio.viewer.scene import Scene
-    from uzushio.viewer.steps import Contact, open_steps
+    from uzushio.viewer.steps import open_steps
 
-    rewind = size_argument("--rewind", options.rewind)
     job, exchange = Job(comm), Exchange()
     source, gateway, first = "", None, None
     with collective(comm):
         if job.rank == 0:
-            source = contact_of(options.source)
+            source = contact_of(contact.contact)
             document = ViewDocument()  # mistakes are reported before a wait
-            if options.pipeline is not None:
-                document.load(options.pipeline)
+            if pipeline is not None:
+                document.load(pipeline)
                 name, entry = next(iter(document.views.items()))
                 first = DrawRequest(name, 0, document.sources, entry.settings)
-            gateway = _gateway(options, exchange, document)
+            gateway = _gateway(listening, contact.contact, exchange, document)
     source = comm.bcast(source)
-    contact = Contact(
-        source, options.stream, options.wait, options.secret, options.tls, options.verify
-    )
-    steps = open_steps(contact, job.comm)
+    steps = open_steps(replace(contact, contact=source), job.comm)
     with job:
         with collective(comm):
             if gateway is not None:
                 gateway.start()
         try:
             if gateway is not None:
-                _say_address(job, gateway, options, source)
+                _say_address(job, gateway, listening, source)
             scene = Scene(job.comm, Path.cwd())
-            title = title_of(options.source)
+            title = title_of(contact.contact)
             ViewLoop(job, steps, scene, exchange, rewind, title, first).run()
             steps.close()
         finally:
@@ -127,27 +98,25 @@ def view(options: ViewOptions, comm: MPI.Comm) -> int:
     return 0
 
 
-def _gateway(options: ViewOptions, exchange: Exchange, document: ViewDocument) -> Gateway:
+def _gateway(
+    listening: Listening, title: str, exchange: Exchange, document: ViewDocument
+) -> Gateway:
     """Return the gateway, which does not listen yet."""
     from uzushio.viewer.gateway import Gateway
-    from uzushio.viewer.listening import Listening
     from uzushio.viewer.token_file import own_path, remove_dead
 
-    listening = Listening(
-        options.host, options.port, options.socket, options.origins, options.prefix
-    )
     remove_dead(token_folder())
     file = own_path(token_folder())
-    return Gateway(exchange, document, listening, file, options.source)
+    return Gateway(exchange, document, listening, file, title)
 
 
-def _say_address(job: Job, gateway: Gateway, options: ViewOptions, source: str) -> None:
+def _say_address(job: Job, gateway: Gateway, listening: Listening, source: str) -> None:
     """Print the page's address, and how to reach it from another machine (rank 0)."""
     job.say(f"Attached to {source}. Open this address once; Ctrl-C ends the live view:")
     job.say(f"\n    {gateway.address()}\n")
     user, node = getpass.getuser(), platform.node()
-    target = str(options.socket) if options.socket else f"127.0.0.1:{gateway.port}"
-    if options.socket is not None or options.host in ("127.0.0.1", "localhost", "::1"):
+    target = str(listening.socket) if listening.socket else f"127.0.0.1:{gateway.port}"
+    if listening.socket is not None or listening.host in ("127.0.0.1", "localhost", "::1"):
         forward = f"ssh -N -L {gateway.port}:{target} {user}@{node}"
         job.say(f"From another machine, first run there: {forward}")
     job.say("A further address, for example after the page was closed: uzushio view --list")

@@ -22,16 +22,12 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.compositing.compositor import (
-        DEPTH_PIXEL,
-        Compositor,
-        MachineRates,
-        Tile,
-        algorithms,
-        visibility_order,
-    )
-
-__all__ = ["DEPTH_PIXEL", "Compositor", "MachineRates", "Tile", "algorithms", "visibility_order"]
+    from uzushio.compositing.compositor import DEPTH_PIXEL as DEPTH_PIXEL
+    from uzushio.compositing.compositor import Compositor as Compositor
+    from uzushio.compositing.compositor import MachineRates as MachineRates
+    from uzushio.compositing.compositor import Tile as Tile
+    from uzushio.compositing.compositor import algorithms as algorithms
+    from uzushio.compositing.compositor import visibility_order as visibility_order
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

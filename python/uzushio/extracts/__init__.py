@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.extracts.vtkhdf_series import VtkhdfSeries
-    from uzushio.store.distribution import Distribution
-    from uzushio.store.schema import StoreSchema, Variable
-    from uzushio.store.series import ZarrSeries
-
-__all__ = ["Distribution", "StoreSchema", "Variable", "VtkhdfSeries", "ZarrSeries"]
+    from uzushio.extracts.vtkhdf_series import VtkhdfSeries as VtkhdfSeries
+    from uzushio.store.distribution import Distribution as Distribution
+    from uzushio.store.schema import StoreSchema as StoreSchema
+    from uzushio.store.schema import Variable as Variable
+    from uzushio.store.series import ZarrSeries as ZarrSeries
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

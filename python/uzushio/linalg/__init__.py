@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.linalg.poisson import PoissonSolver, SolveReport, solver_names
-
-__all__ = ["PoissonSolver", "SolveReport", "solver_names"]
+    from uzushio.linalg.poisson import PoissonSolver as PoissonSolver
+    from uzushio.linalg.poisson import SolveReport as SolveReport
+    from uzushio.linalg.poisson import solver_names as solver_names
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

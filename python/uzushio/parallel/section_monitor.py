@@ -57,10 +57,6 @@ class SectionMonitor:
         finally:
             self.core.end(depth)
 
-    def add_work(self, *, flops: float = 0.0, bytes: float = 0.0) -> None:
-        """Add to the work of the open section; arguments as of `section`."""
-        self.core.add_work(flops, bytes)
-
     def add_section(self, name: str, seconds: float) -> None:
         """Add a call that took `seconds` to a section inside the open one; not in a trace."""
         self.core.add_section(name, seconds)

@@ -13,20 +13,13 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.phasefield.blocking import Blocking, schemes
-    from uzushio.phasefield.model import Counters, Model
-    from uzushio.phasefield.parameters import Boundary, Parameters
-    from uzushio.phasefield.trajectory import Trajectory
-
-__all__ = [
-    "Blocking",
-    "Boundary",
-    "Counters",
-    "Model",
-    "Parameters",
-    "Trajectory",
-    "schemes",
-]
+    from uzushio.phasefield.blocking import Blocking as Blocking
+    from uzushio.phasefield.blocking import schemes as schemes
+    from uzushio.phasefield.model import Counters as Counters
+    from uzushio.phasefield.model import Model as Model
+    from uzushio.phasefield.parameters import Boundary as Boundary
+    from uzushio.phasefield.parameters import Parameters as Parameters
+    from uzushio.phasefield.trajectory import Trajectory as Trajectory
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

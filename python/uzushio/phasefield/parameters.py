@@ -64,17 +64,3 @@ class Parameters:
         """
         steepest = max(0.0, *(max(1 - value, value) for value in (m or (0.0, 1.0))))
         return 2.0 / (8.0 * self.epsilon**2 / (self.tau * self.spacing**2) + steepest / self.tau)
-
-    def check_step(self, *m: float) -> None:
-        """Raise `ModelError` if dt is above `max_stable_dt` for values of m.
-
-        Raises:
-            ModelError: dt is unstable; the message states the maximum.
-        """
-        limit = self.max_stable_dt(*m)
-        if self.dt > limit:
-            raise ModelError(
-                f"phase field: dt = {self.dt:g} is unstable; the maximum stable step is "
-                f"{limit:.6g} with spacing {self.spacing:g}, tau {self.tau:g}, "
-                f"epsilon {self.epsilon:g}."
-            )

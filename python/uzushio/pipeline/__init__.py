@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.pipeline.action import Action
-    from uzushio.pipeline.action_table import register
-    from uzushio.pipeline.context import Context, Setup
-    from uzushio.pipeline.model import load
-    from uzushio.pipeline.need import Need
-    from uzushio.pipeline.pipeline import Pipeline
-    from uzushio.pipeline.stream import Stream
-
-__all__ = ["Action", "Context", "Need", "Pipeline", "Setup", "Stream", "load", "register"]
+    from uzushio.pipeline.action import Action as Action
+    from uzushio.pipeline.action_table import register as register
+    from uzushio.pipeline.context import Context as Context
+    from uzushio.pipeline.context import Setup as Setup
+    from uzushio.pipeline.model import load as load
+    from uzushio.pipeline.need import Need as Need
+    from uzushio.pipeline.pipeline import Pipeline as Pipeline
+    from uzushio.pipeline.stream import Stream as Stream
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -20,44 +20,25 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.raycast.block import Block, cell_centres
-    from uzushio.raycast.camera import Camera
-    from uzushio.raycast.caster import Result, cast, default_threads
-    from uzushio.raycast.ghosts import default_step, ghost_layers
-    from uzushio.raycast.layers import (
-        ColorTable,
-        HalfSpace,
-        Isosurface,
-        Layer,
-        Lighting,
-        Scene,
-        Slice,
-        Transfer,
-        Volume,
-    )
-    from uzushio.raycast.order import rounds, visibility_order
-
-__all__ = [
-    "Block",
-    "Camera",
-    "ColorTable",
-    "HalfSpace",
-    "Isosurface",
-    "Layer",
-    "Lighting",
-    "Result",
-    "Scene",
-    "Slice",
-    "Transfer",
-    "Volume",
-    "cast",
-    "cell_centres",
-    "default_step",
-    "default_threads",
-    "ghost_layers",
-    "rounds",
-    "visibility_order",
-]
+    from uzushio.raycast.block import Block as Block
+    from uzushio.raycast.block import cell_centres as cell_centres
+    from uzushio.raycast.camera import Camera as Camera
+    from uzushio.raycast.caster import Result as Result
+    from uzushio.raycast.caster import cast as cast
+    from uzushio.raycast.caster import default_threads as default_threads
+    from uzushio.raycast.ghosts import default_step as default_step
+    from uzushio.raycast.ghosts import ghost_layers as ghost_layers
+    from uzushio.raycast.layers import ColorTable as ColorTable
+    from uzushio.raycast.layers import HalfSpace as HalfSpace
+    from uzushio.raycast.layers import Isosurface as Isosurface
+    from uzushio.raycast.layers import Layer as Layer
+    from uzushio.raycast.layers import Lighting as Lighting
+    from uzushio.raycast.layers import Scene as Scene
+    from uzushio.raycast.layers import Slice as Slice
+    from uzushio.raycast.layers import Transfer as Transfer
+    from uzushio.raycast.layers import Volume as Volume
+    from uzushio.raycast.order import rounds as rounds
+    from uzushio.raycast.order import visibility_order as visibility_order
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from uzushio.render.renderer import Renderer
     from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
+# For type checkers, as `CAMERAS` has another name in its module.
 __all__ = [
     "CAMERAS",
     "Colors",

@@ -27,40 +27,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uzushio import lazy
-from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError, WaitStopped
 
 if TYPE_CHECKING:
-    from uzushio.domain.box import Box
-    from uzushio.staging.datamodel import Field, Mesh
-    from uzushio.staging.engines import Counters, Source, WriterEngine
-    from uzushio.staging.options import engine_names
-    from uzushio.staging.reader import Reader, attach
-    from uzushio.staging.relay import Relay, RelayOptions
-    from uzushio.staging.step import Block, Step
-    from uzushio.staging.writer import Writer, open
-
-__all__ = [
-    "Block",
-    "Box",
-    "Counters",
-    "Field",
-    "Mesh",
-    "PeerGone",
-    "PeerSilent",
-    "QueueTimeout",
-    "Reader",
-    "Relay",
-    "RelayOptions",
-    "Source",
-    "StagingError",
-    "Step",
-    "WaitStopped",
-    "Writer",
-    "WriterEngine",
-    "attach",
-    "engine_names",
-    "open",
-]
+    from uzushio.domain.box import Box as Box
+    from uzushio.errors import PeerGone as PeerGone
+    from uzushio.errors import PeerSilent as PeerSilent
+    from uzushio.errors import QueueTimeout as QueueTimeout
+    from uzushio.errors import StagingError as StagingError
+    from uzushio.errors import WaitStopped as WaitStopped
+    from uzushio.staging.datamodel import Field as Field
+    from uzushio.staging.datamodel import Mesh as Mesh
+    from uzushio.staging.engines import Counters as Counters
+    from uzushio.staging.engines import Source as Source
+    from uzushio.staging.engines import WriterEngine as WriterEngine
+    from uzushio.staging.options import engine_names as engine_names
+    from uzushio.staging.reader import Reader as Reader
+    from uzushio.staging.reader import attach as attach
+    from uzushio.staging.relay import Relay as Relay
+    from uzushio.staging.relay import RelayOptions as RelayOptions
+    from uzushio.staging.step import Block as Block
+    from uzushio.staging.step import Step as Step
+    from uzushio.staging.writer import Writer as Writer
+    from uzushio.staging.writer import open as open
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

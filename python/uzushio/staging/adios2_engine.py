@@ -22,6 +22,7 @@ import socket
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from uzushio.parallel.sync import collective
 from uzushio.staging.adios2_connections import end_connections
 from uzushio.staging.adios2_library import Adios2Stream, library
 from uzushio.staging.engines import Counters, WriterEngine
-from uzushio.staging.worker_thread import Task, WorkerThread
+from uzushio.staging.worker_thread import WorkerThread, has_ended
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -135,7 +136,7 @@ class Adios2Engine(WriterEngine):
         if kind == "sst":
             self._files = [mine.with_name(mine.name + ".sst")]  # as SST names its own contact
         self._thread = WorkerThread("uzushio-adios2") if kind == "sst" else None
-        self._opening: Task | None = None
+        self._opening: Future[Adios2Stream] | None = None
 
         def start() -> Adios2Stream:
             return Adios2Stream(mine, KINDS[kind], parameters, stream_comm, write=True)
@@ -168,14 +169,14 @@ class Adios2Engine(WriterEngine):
         """Whether `holds` is true on all ranks (collective)."""
         return holds if self._comm is None else all(self._comm.allgather(holds))
 
-    def _wait_for_task(self, task: Task, limit: float, notice: str) -> bool:
-        """Wait for a task that waits for readers; return whether it ended within `limit` seconds.
+    def _wait_for_readers(self, call: Future[Any], limit: float, notice: str) -> bool:
+        """Wait for a call that waits for readers; return whether it ended within `limit` seconds.
 
         Raises:
             WaitStopped: a stop of the program was requested.
         """
         began, noticed = time.monotonic(), False
-        while not task.wait(min(_POLL_INTERVAL, limit - (time.monotonic() - began))):
+        while not has_ended(call, min(_POLL_INTERVAL, limit - (time.monotonic() - began))):
             _core.staging.heed_stop()
             waited = time.monotonic() - began
             if waited >= limit:
@@ -193,7 +194,7 @@ class Adios2Engine(WriterEngine):
         wanted, limit = self._options.wait_for_readers, self._options.wait_limit
         waits = f"The first step waits for {wanted} reader{'s' if wanted > 1 else ''}"
         with collective(self._comm):
-            opened = self._wait_for_task(self._opening, limit, f"{waits} for up to {limit:g} s.")
+            opened = self._wait_for_readers(self._opening, limit, f"{waits} for up to {limit:g} s.")
         if not self._all(opened):
             raise PeerGone(
                 f"{waits}, and fewer attached within {limit:g} s: start them, raise wait_limit or "
@@ -201,7 +202,7 @@ class Adios2Engine(WriterEngine):
             )
         opening, self._opening = self._opening, None
         with collective(self._comm):
-            self._stream = opening.result(0.0)
+            self._stream = opening.result()
             _restore_interrupt_handler()
 
     def publish(self, part: Any, values: list[np.ndarray]) -> int | None:
@@ -284,10 +285,10 @@ class Adios2Engine(WriterEngine):
         else:
             if self._stream is not None:
                 closing = self._thread.submit(self._stream.close)
-                if not self._all(closing.wait(self._options.close_limit)):
+                if not self._all(has_ended(closing, self._options.close_limit)):
                     # Readers that have not taken the steps by now lose them.
                     end_connections(self._files[0])
-                    closing.wait(_DISCONNECT_TIMEOUT)
+                    has_ended(closing, _DISCONNECT_TIMEOUT)
             self._thread.close()
         self._stream = self._contact = None
         for file in self._files:

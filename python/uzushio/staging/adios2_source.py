@@ -13,7 +13,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +25,7 @@ from uzushio.errors import PeerGone, PeerSilent, StagingError
 from uzushio.staging.adios2_engine import ANNOUNCE, KINDS, SEQUENCE, read_contact, require_threads
 from uzushio.staging.adios2_library import Adios2Stream, Status, library
 from uzushio.staging.engines import Piece, Source
-from uzushio.staging.worker_thread import Task, WorkerThread
+from uzushio.staging.worker_thread import WorkerThread, has_ended
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -70,7 +72,7 @@ class Adios2Source(Source):
                     ) from error
                 time.sleep(_RETRY_INTERVAL)
         self._at: list[int | None] = [None] * len(self._streams)
-        self._beginning: list[Task | None] = [None] * len(self._streams)
+        self._beginning: dict[int, Future[tuple[Status, int | None]]] = {}
         self._announced = b""
         self._block_numbers: dict[tuple[int, int], int] = {}
         self._step: Any = None
@@ -97,20 +99,19 @@ class Adios2Source(Source):
         names = described["streams"]
         self._threads = [WorkerThread(f"uzushio-adios2-{n}") for n in range(len(names))]
         tasks = [
-            thread.submit(opener(contact.parent / name), on_late_result=Adios2Stream.close)
+            thread.submit(opener(contact.parent / name))
             for thread, name in zip(self._threads, names, strict=True)
         ]
-        opened, failure = _opened_streams(tasks, deadline)
+        failure = _failure_of(tasks, deadline)
         failed = failure is not None
         if self._stream_comm is not None:
             failed = any(self._stream_comm.allgather(failed))
         if failed:
-            for thread, found in zip(self._threads, opened, strict=True):
-                if found is not None:
-                    thread.submit(found.close)
+            for thread, task in zip(self._threads, tasks, strict=True):
+                thread.submit(partial(_close, task))
                 thread.close()
             raise failure or StagingError("another rank of the reader was not accepted")
-        self._streams = [found for found in opened if found is not None]
+        self._streams = [task.result() for task in tasks]
 
     def _call(self, number: int, work: Callable[[], Any], limit: float) -> Any:
         """Run a function in the thread of a stream.
@@ -149,14 +150,13 @@ class Adios2Source(Source):
 
     def _begin(self, number: int, deadline: float) -> Literal["step", "timeout", "ended"]:
         """Begin the next step of one stream; an attempt that times out continues."""
-        beginning = self._beginning[number]
-        if beginning is None:
-            beginning = self._threads[number].submit(lambda: self._poll_step(number, deadline))
-        if not beginning.wait(deadline - time.monotonic() + _BEGIN_MARGIN):
+        beginning = self._beginning.pop(number, None) or self._threads[number].submit(
+            lambda: self._poll_step(number, deadline)
+        )
+        if not has_ended(beginning, deadline - time.monotonic() + _BEGIN_MARGIN):
             self._beginning[number] = beginning
             return "timeout"
-        self._beginning[number] = None
-        status, self._at[number] = beginning.result(0.0)
+        status, self._at[number] = beginning.result()
         if status == "failed":
             raise PeerGone("The writer is gone: ADIOS2 could not begin its next step.")
         if status == "ok":
@@ -279,7 +279,7 @@ class Adios2Source(Source):
         ]
         deadline = time.monotonic() + 5.0
         for task in tasks:
-            task.wait(deadline - time.monotonic())
+            has_ended(task, deadline - time.monotonic())
         for thread in self._threads:
             thread.close()
         self._streams, self._threads = [], []
@@ -309,22 +309,23 @@ def _require_mpi(comm: MPI.Comm) -> None:
     require_threads(comm)
 
 
-def _opened_streams(
-    tasks: list[Task], deadline: float
-) -> tuple[list[Adios2Stream | None], StagingError | None]:
-    """Return the opened streams, None for failed ones, and the first failure."""
-    opened: list[Adios2Stream | None] = []
+def _failure_of(tasks: list[Future[Adios2Stream]], deadline: float) -> StagingError | None:
+    """Wait until streams are open; return the first failure."""
     failure: StagingError | None = None
     for task in tasks:
-        found: Adios2Stream | None = None
         try:
-            found = task.result(deadline - time.monotonic())
+            task.result(deadline - time.monotonic())
         except TimeoutError:
             failure = failure or PeerSilent("it does not accept the reader, or is stopped.")
         except StagingError as error:
             failure = failure or error
-        opened.append(found)
-    return opened, failure
+    return failure
+
+
+def _close(opening: Future[Adios2Stream]) -> None:
+    """Close a stream that may have been opened after the timeout; for its thread."""
+    if opening.exception() is None:
+        opening.result().close()
 
 
 def _block_numbers(step: Any, shared: bool) -> dict[tuple[int, int], int]:

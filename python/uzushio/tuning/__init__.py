@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.tuning.subject import Machine, Parameter, Rule, Subject, Workload
-
-__all__ = ["Machine", "Parameter", "Rule", "Subject", "Workload"]
+    from uzushio.tuning.subject import Machine as Machine
+    from uzushio.tuning.subject import Parameter as Parameter
+    from uzushio.tuning.subject import Rule as Rule
+    from uzushio.tuning.subject import Subject as Subject
+    from uzushio.tuning.subject import Workload as Workload
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

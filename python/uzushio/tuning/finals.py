@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uzushio.tuning.search_result import Finalist
+from uzushio.tuning.journal import TrialRecord
 from uzushio.tuning.space import Space
 
 #: Relative gain that a point needs over the default, or over a point with a parameter off.
 MARGIN = 0.02
 
 
-def choose(finalists: Sequence[Finalist], default: Finalist, space: Space) -> tuple[Finalist, str]:
+def choose(
+    finalists: Sequence[TrialRecord], default: TrialRecord, space: Space
+) -> tuple[TrialRecord, str]:
     """Choose the fastest finalist that differs from the default only where it gains enough.
 
     Args:

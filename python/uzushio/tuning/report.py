@@ -11,7 +11,7 @@ from rich.table import Table
 
 from uzushio.terminal import ProgressOutput
 from uzushio.tuning.journal import TrialRecord
-from uzushio.tuning.search_result import Finalist, SearchResult, SearchState
+from uzushio.tuning.search_result import SearchResult, SearchState
 from uzushio.tuning.space import Key, Space
 
 
@@ -125,7 +125,7 @@ def sentences(space: Space, outcome: SearchResult) -> list[str]:
 def summary(space: Space, outcome: SearchResult) -> dict[str, Any]:
     """Return all measurements as plain JSON values."""
 
-    def finalist(one: Finalist | None) -> dict[str, Any] | None:
+    def finalist(one: TrialRecord | None) -> dict[str, Any] | None:
         if one is None:
             return None
         values = space.point(one.key)
@@ -162,6 +162,6 @@ def summary(space: Space, outcome: SearchResult) -> dict[str, Any]:
     }
 
 
-def _found_by(one: Finalist, outcome: SearchResult) -> str:
+def _found_by(one: TrialRecord, outcome: SearchResult) -> str:
     also = one.by != "random" and outcome.best_random is not None
     return f"{one.by}, random" if also and one.key == outcome.best_random.key else one.by  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from uzushio.tuning.finals import choose
 from uzushio.tuning.journal import TrialRecord, Trials
 from uzushio.tuning.race import RaceEntry, race
 from uzushio.tuning.runner import PointRunner
-from uzushio.tuning.search_result import Finalist, SearchResult, SearchSettings, SearchState
+from uzushio.tuning.search_result import SearchResult, SearchSettings, SearchState
 from uzushio.tuning.space import Key, Space
 from uzushio.tuning.strategies import propose
 
@@ -291,13 +291,10 @@ class Search:
         for one in records:
             if not one.done:
                 self._finals.finish(one, one.best)
-        timed = [
-            Finalist(one.key, one.by, tuple(one.seconds)) for one in records if not one.failure
-        ]
+        timed = sorted((one for one in records if not one.failure), key=lambda one: one.best)
         default = next((one for one in timed if one.key == self._space.default().key), None)
         if default is None:
             raise TuningError("the default values could not be timed in the finals.")
-        timed.sort(key=lambda one: one.best)
         chosen, reason = choose(timed, default, self._space)
         guided = self._guided.all()
         noise = [median_high(one.seconds) / one.best for one in self._default.all() if one.seconds]

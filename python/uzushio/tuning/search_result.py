@@ -44,28 +44,8 @@ class SearchSettings:
 
 
 @dataclass(frozen=True)
-class Finalist:
-    """Point of the finals.
-
-    Attributes:
-        key: values of the point.
-        by: strategy that proposed it.
-        seconds: times of its repetitions in the finals.
-    """
-
-    key: Key
-    by: str
-    seconds: tuple[float, ...]
-
-    @property
-    def best(self) -> float:
-        """Minimum of the seconds."""
-        return min(self.seconds)
-
-
-@dataclass(frozen=True)
 class SearchResult:
-    """Result of a search.
+    """Result of a search. A finalist has the times of its repetitions in the finals.
 
     Attributes:
         chosen: finalist for later runs.
@@ -80,12 +60,12 @@ class SearchResult:
         noise: median divided by minimum time of the default in its batches.
     """
 
-    chosen: Finalist
-    default: Finalist
-    finalists: Sequence[Finalist]
+    chosen: TrialRecord
+    default: TrialRecord
+    finalists: Sequence[TrialRecord]
     guided: Sequence[TrialRecord]
     random: Sequence[TrialRecord]
-    best_random: Finalist | None
+    best_random: TrialRecord | None
     reason: str
     model_error: float
     noise: float

@@ -7,16 +7,15 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from uzushio import staging
 from uzushio.errors import StagingError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio.staging.contact import Contact
     from uzushio.staging.reader import Reader
     from uzushio.staging.step import Step
 
@@ -31,31 +30,6 @@ _STORED_LIMIT = 10.0
 _LIST_INTERVAL = 1.0
 #: Number of intervals between steps in the rate.
 _RATE_STEPS = 10
-
-
-@dataclass(frozen=True)
-class Contact:
-    """Stream to attach to: arguments of `staging.attach`."""
-
-    contact: str
-    stream: str = ""
-    wait: float = 60.0
-    secret: str = ""
-    tls: bool = False
-    verify: bool | None = None
-
-    def attach(self, comm: MPI.Comm, limit: float) -> Reader:
-        """Attach within `limit` seconds (collective)."""
-        return staging.attach(
-            self.contact,
-            comm,
-            stream=self.stream,
-            attach_limit=limit,
-            secret=self.secret,
-            tls=self.tls,
-            verify=self.verify,
-            latest_only=True,
-        )
 
 
 class Steps(ABC):
@@ -125,7 +99,7 @@ class LiveSteps(Steps):
 
     def __init__(self, contact: Contact, comm: MPI.Comm) -> None:
         self._contact, self._comm = contact, comm
-        self._reader: Reader | None = contact.attach(comm, contact.wait)
+        self._reader: Reader | None = contact.attach(comm, latest_only=True)
         self._attached_to = self._identity()
         self._tried = time.monotonic()
         self._sequence: int | None = None
@@ -221,7 +195,7 @@ class LiveSteps(Steps):
         if not limit:
             return False
         try:
-            self._reader = self._contact.attach(self._comm, limit)
+            self._reader = self._contact.attach(self._comm, limit, latest_only=True)
         except StagingError:
             self._tried = time.monotonic()
             return False
@@ -255,7 +229,7 @@ class StoredSteps(Steps):
     """Any step of a folder of stored steps, also while a run adds to it."""
 
     def __init__(self, contact: Contact, comm: MPI.Comm) -> None:
-        self._comm, self._reader = comm, contact.attach(comm, contact.wait)
+        self._comm, self._reader = comm, contact.attach(comm, latest_only=True)
         self._folder = Path(os.path.expanduser(contact.contact))
         self._sequences: dict[int, tuple[int, float]] = {}  # on rank 0: index and time of each
         self._by_index: dict[int, int] = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uzushio.channel import reference
+from uzushio.channel.case import ChannelCase
 from uzushio.channel.figures import pictures, plots
 from uzushio.channel.figures.averages import Averages
 from uzushio.channel.figures.pictures import Slices
@@ -21,31 +22,25 @@ __all__ = ["Slices", "draw", "draw_statistics"]
 
 
 def draw(
-    folder: Path,
-    *,
-    title: str,
-    time: float,
-    slices: Slices,
-    statistics: xr.Dataset | None,
-    formats: Sequence[str] = FORMATS,
+    folder: Path, case: ChannelCase, time: float, slices: Slices, statistics: xr.Dataset | None
 ) -> Iterator[Path]:
-    """Draw the flow of this instant and, if there are any, its statistics: PNG, PDF and SVG.
+    """Draw the flow of this instant and, if there are any, its statistics.
 
     Published profiles stand beside them where there are some for about the same friction Reynolds
     number.
 
     Args:
         folder: an existing folder.
-        title: name of the case.
+        case: the case; its `output.figures` names the formats.
         time: time of the slices, in h over the case's unit of velocity.
         slices: the flow at that time.
         statistics: what `uzushio.channel.statistics.dataset` returns.
-        formats: endings of the files of each figure.
 
     Yields:
         Each file when it is written.
     """
-    head = title or "Channel flow"
+    head = case.title or "Channel flow"
+    formats = case.output.figures or FORMATS
     instant = f"{head}, $t$ = {time * slices.u_tau:.4g} $h/u_\\tau$"
     with style():
         yield from write_each(
@@ -54,7 +49,7 @@ def draw(
         yield from write_each(pictures.near_wall(slices, instant), folder / "near_wall", formats)
         if statistics is not None:
             near = _beside(float(statistics.attrs["re_tau"]))
-            yield from draw_statistics(folder, statistics, near, title=title, formats=formats)
+            yield from draw_statistics(folder, statistics, near, title=head, formats=formats)
             return
         mean = plots.Mean.of_slices(slices)
         figure = plots.mean_profile(mean, _beside(mean.re_tau), instant)

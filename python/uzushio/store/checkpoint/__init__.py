@@ -19,23 +19,16 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:  # Zarr, which reading and writing need, takes a third of the start of a command
-    from uzushio.store.checkpoint.folder import complete, newest, run_of, set_aside, step_of
-    from uzushio.store.checkpoint.manifest import Manifest
-    from uzushio.store.checkpoint.reading import Checkpoint, open_checkpoint
-    from uzushio.store.checkpoint.writing import Snapshot, write
-
-__all__ = [
-    "Checkpoint",
-    "Manifest",
-    "Snapshot",
-    "complete",
-    "newest",
-    "open_checkpoint",
-    "run_of",
-    "set_aside",
-    "step_of",
-    "write",
-]
+    from uzushio.store.checkpoint.folder import complete as complete
+    from uzushio.store.checkpoint.folder import newest as newest
+    from uzushio.store.checkpoint.folder import run_of as run_of
+    from uzushio.store.checkpoint.folder import set_aside as set_aside
+    from uzushio.store.checkpoint.folder import step_of as step_of
+    from uzushio.store.checkpoint.manifest import Manifest as Manifest
+    from uzushio.store.checkpoint.reading import Checkpoint as Checkpoint
+    from uzushio.store.checkpoint.reading import open_checkpoint as open_checkpoint
+    from uzushio.store.checkpoint.writing import Snapshot as Snapshot
+    from uzushio.store.checkpoint.writing import write as write
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)
