@@ -26,35 +26,21 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.render.arrays import draw
-    from uzushio.render.cameras import NAMED as CAMERAS
-    from uzushio.render.cameras import Viewpoint
-    from uzushio.render.casting import ghosts
-    from uzushio.render.colors import Colors
-    from uzushio.render.mesh_renderer import MeshRenderer
-    from uzushio.render.movie import Movie
-    from uzushio.render.picture import Picture, save_png
-    from uzushio.render.renderer import Renderer
-    from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
-
-# For type checkers, as `CAMERAS` has another name in its module.
-__all__ = [
-    "CAMERAS",
-    "Colors",
-    "IsosurfaceLayer",
-    "MeshLayer",
-    "MeshRenderer",
-    "Movie",
-    "Picture",
-    "Renderer",
-    "SliceLayer",
-    "View",
-    "Viewpoint",
-    "VolumeLayer",
-    "draw",
-    "ghosts",
-    "save_png",
-]
+    from uzushio.render.arrays import draw as draw
+    from uzushio.render.cameras import CAMERAS as CAMERAS
+    from uzushio.render.cameras import Viewpoint as Viewpoint
+    from uzushio.render.casting import ghosts as ghosts
+    from uzushio.render.colors import Colors as Colors
+    from uzushio.render.mesh_renderer import MeshRenderer as MeshRenderer
+    from uzushio.render.movie import Movie as Movie
+    from uzushio.render.picture import Picture as Picture
+    from uzushio.render.picture import save_png as save_png
+    from uzushio.render.renderer import Renderer as Renderer
+    from uzushio.render.view import IsosurfaceLayer as IsosurfaceLayer
+    from uzushio.render.view import MeshLayer as MeshLayer
+    from uzushio.render.view import SliceLayer as SliceLayer
+    from uzushio.render.view import View as View
+    from uzushio.render.view import VolumeLayer as VolumeLayer
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

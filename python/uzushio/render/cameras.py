@@ -21,7 +21,7 @@ Vector = tuple[float, float, float]
 Name = Literal["front", "back", "left", "right", "top", "bottom", "isometric"]
 
 #: Direction from the domain to each camera, and the upward direction of its picture.
-NAMED: dict[str, tuple[Vector, Vector]] = {
+CAMERAS: dict[str, tuple[Vector, Vector]] = {
     "front": ((0, -1, 0), (0, 0, 1)),
     "back": ((0, 1, 0), (0, 0, 1)),
     "left": ((-1, 0, 0), (0, 0, 1)),
@@ -155,7 +155,7 @@ class Viewpoint(Section):
         elif self.direction is not None:
             back = np.asarray(self.direction, float)
         else:
-            back = np.asarray(NAMED[self.name or "isometric"][0], float)
+            back = np.asarray(CAMERAS[self.name or "isometric"][0], float)
         distance = float(np.linalg.norm(back))
         axes = self._turned(_unit(back))
         if self.position is not None:
@@ -183,7 +183,7 @@ class Viewpoint(Section):
         if self.up is not None:
             pole = _unit(self.up)
         elif self.name is not None:
-            pole = _unit(NAMED[self.name][1])
+            pole = _unit(CAMERAS[self.name][1])
         else:  # z, unless the camera looks along it
             pole = np.array([0.0, 0.0, 1.0] if np.hypot(*back[:2]) > 1e-6 else [0.0, 1.0, 0.0])
         up = pole - back * (pole @ back)

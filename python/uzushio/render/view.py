@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from uzushio.config.section import Section
-from uzushio.render.cameras import NAMED, Vector, Viewpoint
+from uzushio.render.cameras import CAMERAS, Vector, Viewpoint
 from uzushio.render.colors import Color, Colors, luminance
 from uzushio.render.placeholders import check_placeholders
 
@@ -166,8 +166,8 @@ Layer = Annotated[
 
 def _viewpoint(camera: Any) -> Any:
     if isinstance(camera, str):
-        if camera not in NAMED:
-            raise ValueError(f"there is no camera {camera!r}; it may be {', '.join(NAMED)}")
+        if camera not in CAMERAS:
+            raise ValueError(f"there is no camera {camera!r}; it may be {', '.join(CAMERAS)}")
         return {"name": camera}
     return camera
 
