@@ -80,12 +80,16 @@ def render(
     """
     exit_on_signal()
     start_job(ranks)
-    from uzushio.cli import render as rendering
-    from uzushio.staging.contact import Contact
 
-    contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
-    options = rendering.RenderOptions(pipeline, contact, out, overwrite, limit, progress, quiet)
-    raise SystemExit(run_on_ranks(lambda comm: rendering.render(options, comm), ranks, debug))
+    def draw(comm: MPI.Comm) -> int:
+        from uzushio.cli import render as rendering
+        from uzushio.staging.contact import Contact
+
+        contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
+        options = rendering.RenderOptions(pipeline, contact, out, overwrite, limit, progress, quiet)
+        return rendering.render(options, comm)
+
+    raise SystemExit(run_on_ranks(draw, ranks, debug))
 
 
 def view(
@@ -161,12 +165,12 @@ def view(
         )
     exit_on_signal("Stopped before the first picture.")
     start_job(ranks, stopped=0)
-    from uzushio.staging.contact import Contact
-    from uzushio.viewer.listening import Listening
-
-    contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
 
     def serve(comm: MPI.Comm) -> int:
+        from uzushio.staging.contact import Contact
+        from uzushio.viewer.listening import Listening
+
+        contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
         kept = size_argument("--rewind", rewind)
         listening = Listening(host, port, unix_socket, tuple(origin or ()), prefix)
         return viewing.view(contact, listening, pipeline, kept, comm)

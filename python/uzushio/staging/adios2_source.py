@@ -150,12 +150,14 @@ class Adios2Source(Source):
 
     def _begin(self, number: int, deadline: float) -> Literal["step", "timeout", "ended"]:
         """Begin the next step of one stream; an attempt that times out continues."""
-        beginning = self._beginning.pop(number, None) or self._threads[number].submit(
-            lambda: self._poll_step(number, deadline)
-        )
+        if number not in self._beginning:
+            self._beginning[number] = self._threads[number].submit(
+                lambda: self._poll_step(number, deadline)
+            )
+        beginning = self._beginning[number]
         if not has_ended(beginning, deadline - time.monotonic() + _BEGIN_MARGIN):
-            self._beginning[number] = beginning
             return "timeout"
+        del self._beginning[number]
         status, self._at[number] = beginning.result()
         if status == "failed":
             raise PeerGone("The writer is gone: ADIOS2 could not begin its next step.")
