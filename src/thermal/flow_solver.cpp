@@ -345,7 +345,7 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
             for (std::size_t a = 0; a < 3; ++a) {
                 const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
                 lower[a] = u.data() + u.offset(first);
-                upper[a] = lower[a] + u.strides()[a];
+                upper[a] = lower[a] + (flat && a == 2 ? 0 : u.strides()[a]);
             }
             const double* width = metrics_[0].inverse_width() + first[0];
             const double along_j = metrics_[1].inverse_width()[first[1]];
