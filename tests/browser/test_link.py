@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import yaml
 from drawn_views import color_of
 from live_pages import LIMIT, Live
@@ -14,6 +17,7 @@ from playwright.sync_api import expect
 
 from uzushio.pipeline import load
 from uzushio.viewer.exchange import Status
+from uzushio.viewer.session import Session
 
 
 def test_the_link_has_figures(live: Live) -> None:
@@ -112,6 +116,26 @@ def test_the_saved_picture_is_the_full_one_without_losses(live: Live) -> None:
     newest = live.drawing.requests[-1]
     assert newest.final and newest.settings.camera.name == "top"
     assert pixels.shape == (newest.settings.size[1], newest.settings.size[0], 3)
+    assert (pixels == color_of(newest, 10)).all()
+
+
+def test_the_saved_picture_has_changes_that_the_viewer_answers_late(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = live.open()
+    apply = Session.change
+
+    def slow(*given: Any) -> None:
+        time.sleep(2.5)
+        apply(*given)
+
+    monkeypatch.setattr(Session, "change", slow)
+    page.get_by_role("button", name="top", exact=True).click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save picture").click()
+    pixels = np.asarray(Image.open(BytesIO(Path(waiting.value.path()).read_bytes())))
+    newest = live.drawing.requests[-1]
+    assert newest.settings.camera.name == "top"
     assert (pixels == color_of(newest, 10)).all()
 
 

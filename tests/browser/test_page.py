@@ -108,9 +108,9 @@ def test_changes_wait_for_the_answer_to_the_patch_in_flight_and_are_coalesced(li
             const frame = () =>
                 new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
             const sent = [];
-            const send = (list) =>
-                sent.push(list.map(({ path, value }) => [path.join("."), value]));
-            const changes = new Changes(send, 60000);
+            const send = (list, number) =>
+                sent.push([number, ...list.map(({ path, value }) => [path.join("."), value])]);
+            const changes = new Changes(send);
             for (let n = 0; n < 50; ++n) changes.add(["camera", "azimuth"], n);
             changes.add(["camera", "zoom"], 2);
             await frame();
@@ -120,17 +120,23 @@ def test_changes_wait_for_the_answer_to_the_patch_in_flight_and_are_coalesced(li
             }
             const document = changes.applyTo({ camera: { azimuth: -1 } });
             changes.add(["camera"], { name: "top" });
-            const held = sent.length;
-            changes.answered();
+            changes.answered(0); // an answer to an earlier patch
             await frame();
-            return { sent, held, document };
+            const held = sent.length;
+            const settled = [changes.settled];
+            changes.answered(1);
+            await frame();
+            changes.answered(2);
+            settled.push(changes.settled);
+            return { sent, held, settled, document };
         }"""
     )
     assert sent["held"] == 1
+    assert sent["settled"] == [False, True]
     assert sent["document"] == {"camera": {"azimuth": 149, "zoom": 2}}
     assert sent["sent"] == [
-        [["camera.azimuth", 49], ["camera.zoom", 2]],
-        [["camera", {"name": "top"}]],
+        [1, ["camera.azimuth", 49], ["camera.zoom", 2]],
+        [2, ["camera", {"name": "top"}]],
     ]
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import numpy as np
@@ -119,6 +120,34 @@ def test_a_change_of_what_another_page_has_changed_is_refused(tmp_path: Path) ->
         await two.patch("page1", base, zoom=2)  # another key
         await two.patch("page1", view["revision"], azimuth=100)
         await asyncio.gather(one.shows(100), two.shows(100))
+
+    live(run, tmp_path)
+
+
+def test_answers_have_the_numbers_of_the_patches_and_other_changes_have_not(
+    tmp_path: Path,
+) -> None:
+    async def run(browser: Browser, painter: Painter) -> None:
+        page = await browser.open()
+        await page.shows(0)
+        base = (await page.hear("view"))["revision"]
+
+        async def patch(number: Any, key: str, value: Any) -> None:
+            change = {"path": ["views", "page1", "camera", key], "value": value}
+            await page.say(type="patch", base=base, number=number, changes=[change])
+
+        await patch(5, "azimuth", 10)
+        assert (await page.hear("view"))["patches"] == {"page1": 5}
+        await page.say(type="size", width=300, height=200)
+        view = await page.hear("view")
+        assert (view["changed_by"], view["patches"]) == ("page1", {"page1": 5})
+        await patch(6, "zoom", -1)
+        assert (await page.hear("error"))["patch"] == 6
+        assert (await page.hear("view"))["patches"] == {"page1": 5}
+        await page.say(type="patch", base=base, number=7, changes=[])  # not a valid message
+        await page.until(lambda: (page.last("error") or {}).get("patch") == 7)
+        await page.say(type="seek", step=-1)
+        await page.until(lambda: (page.last("error") or {}).get("patch") is None)
 
     live(run, tmp_path)
 

@@ -48,6 +48,7 @@ class Client:
         link: estimates of the connection.
         size: of its picture in device pixels, if it is known.
         background: of pictures in its colour scheme; empty for the default.
+        patch: number of its newest patch that was applied.
         plots: whether the page shows the plots.
         recording: movie of the pictures that it shows, or that it has not fetched yet.
         video: encoder of its H.264 stream.
@@ -59,6 +60,7 @@ class Client:
         self.link = Link()
         self.size: tuple[int, int] | None = None
         self.background = ""
+        self.patch = 0
         self.plots = False
         self.recording: Recording | None = None
         self.video = VideoEncoder()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
@@ -126,7 +127,7 @@ class Connection:
                 raise RefusedChange("binary messages are not known")
             message = messages.FROM_PAGE.validate_json(data)
         except (ValidationError, RefusedChange) as error:
-            self._refuse(client, RefusedChange(_first(error)))
+            self._refuse(client, RefusedChange(_first(error)), _patch_number(data))
             return False
         try:
             if isinstance(message, messages.Load):
@@ -134,13 +135,17 @@ class Connection:
             else:
                 self._session.handle(client, message)
         except RefusedChange as error:
-            self._refuse(client, error)
+            patch = message.number if isinstance(message, messages.DocumentPatch) else None
+            self._refuse(client, error, patch)
         return True
 
-    def _refuse(self, client: Client, error: RefusedChange) -> None:
+    def _refuse(self, client: Client, error: RefusedChange, patch: int | None = None) -> None:
         view = self._session.document.views.get(client.view.name)
         message = messages.ErrorMessage(
-            path=list(error.path), message=str(error), revision=view.revision if view else 0
+            path=list(error.path),
+            message=str(error),
+            revision=view.revision if view else 0,
+            patch=patch,
         )
         tell([client], message, error.path)
 
@@ -160,6 +165,15 @@ async def _close(client: Client) -> None:
 def _size(data: str | bytes) -> int:
     """Return the bytes of a message."""
     return len(data.encode() if isinstance(data, str) else data)
+
+
+def _patch_number(data: str | bytes) -> int | None:
+    """Return the number of a patch that is not valid; None if the message has none."""
+    with suppress(ValueError, RecursionError):
+        message = json.loads(data)
+        if isinstance(message, dict) and isinstance(number := message.get("number"), int):
+            return number
+    return None
 
 
 def _first(error: ValidationError | RefusedChange) -> str:

@@ -65,11 +65,13 @@ class Change(Message):
 class DocumentPatch(Message):
     """Changes of the document, applied as a whole or not at all.
 
-    A change of a value that another page has changed after revision `base` is refused.
+    A change of a value that another page has changed after revision `base` is refused. `number`
+    increases from patch to patch of a page; its answer, a `view` or an `error`, has it.
     """
 
     type: Literal["patch"]
     base: Sequence
+    number: Sequence = 0
     changes: Annotated[list[Change], Field(min_length=1, max_length=MAX_CHANGES)]
 
 
@@ -234,6 +236,7 @@ class ViewMessage(Message):
         actions: section `actions`: the plots.
         settings: the view's section, without keys that have their defaults.
         changed_by: page that changed it; null: no page, as at the start.
+        patches: number of the newest patch that was applied, by page.
         step: the step that it shows; null: the newest.
     """
 
@@ -244,6 +247,7 @@ class ViewMessage(Message):
     actions: list[dict[str, Any]]
     settings: dict[str, Any]
     changed_by: str | None
+    patches: dict[str, int]
     step: int | None
 
 
@@ -319,12 +323,14 @@ class ErrorMessage(Message):
         path: of the control that caused it; empty if it is not known.
         message: for the user.
         revision: of the view, which is unchanged.
+        patch: number of the patch that was refused; null: it is about something else.
     """
 
     type: Literal["error"] = "error"
     path: list[str | int]
     message: str
     revision: int
+    patch: int | None = None
 
 
 class ProbeMessage(Message):

@@ -156,7 +156,7 @@ class Session:
             raise RefusedChange("there is no view yet: the stream has not delivered its first step")
         elif isinstance(message, messages.DocumentPatch):
             changes = [(tuple(change.path), change.value) for change in message.changes]
-            self.change(client, changes, message.base)
+            self.change(client, changes, message.base, message.number)
         elif isinstance(message, messages.Pointer):
             view.probe = None
             if message.x is not None and message.y is not None:
@@ -183,13 +183,20 @@ class Session:
             raise RefusedChange(str(error)) from error
         self.change(client, changes, self.document.revision)
 
-    def change(self, client: Client, changes: Sequence[tuple[KeyPath, Any]], base: int) -> None:
-        """Apply changes of the document; raises `RefusedChange`."""
+    def change(
+        self,
+        client: Client,
+        changes: Sequence[tuple[KeyPath, Any]],
+        base: int,
+        number: int | None = None,
+    ) -> None:
+        """Apply changes of the document, a patch with its number; raises `RefusedChange`."""
         try:
             self.document.apply(client.view.name, changes, base, client.name)
         except RefusedChange:
             tell([client], self._state(client.view))
             raise
+        client.patch = client.patch if number is None else number
         common = any(path[0] in ("sources", "actions") for path, _ in changes)
         if common:
             self._exchange.want_plots(self.document.requested_plots())
@@ -290,6 +297,7 @@ class Session:
             actions=self.document.plot_values,
             settings=entry.values,
             changed_by=by or entry.changed_by,
+            patches={client.name: client.patch for client in view.clients},
             step=view.step,
         )
 

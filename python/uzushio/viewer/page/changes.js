@@ -1,7 +1,5 @@
 /** Changes of the document that the gateway has not answered yet. */
 
-/** Time after which an unanswered patch no longer holds back the next, milliseconds. */
-const ANSWER_LIMIT = 2000;
 /** Maximum number of changes of a patch. */
 const MAX_CHANGES = 64;
 
@@ -30,29 +28,19 @@ export const isPrefix = (path, other) =>
  */
 export class Changes {
   #send;
-  #limit;
   #waiting = [];
   #inFlight = [];
-  #timer = 0;
+  #number = 0; // of the newest patch
   #scheduled = false;
 
-  /**
-   * @param send sends a list of changes; returns whether it was sent.
-   * @param limit timeout of the answer, milliseconds.
-   */
-  constructor(send, limit = ANSWER_LIMIT) {
+  /** @param send sends a list of changes as a patch of a number; returns whether it was sent. */
+  constructor(send) {
     this.#send = send;
-    this.#limit = limit;
   }
 
-  /** Whether a patch is in flight. */
-  get inFlight() {
-    return this.#inFlight.length > 0;
-  }
-
-  /** Whether the gateway has all changes. */
+  /** Whether the gateway has answered all changes. */
   get settled() {
-    return !this.inFlight && !this.#waiting.length;
+    return !this.#inFlight.length && !this.#waiting.length;
   }
 
   /** Add a change. */
@@ -64,16 +52,20 @@ export class Changes {
 
   /** Forget all changes. */
   clear() {
-    clearTimeout(this.#timer);
     this.#waiting = [];
     this.#inFlight = [];
   }
 
-  /** The gateway has answered the patch in flight. */
-  answered() {
-    clearTimeout(this.#timer);
+  /**
+   * The gateway has answered the patches up to a number, or without one will answer none of them.
+   *
+   * @returns whether the patch in flight is among them.
+   */
+  answered(number = this.#number) {
+    if (!this.#inFlight.length || number < this.#number) return false;
     this.#inFlight = [];
     if (this.#waiting.length) this.#schedule();
+    return true;
   }
 
   /** Apply all changes to a document. */
@@ -94,11 +86,11 @@ export class Changes {
   }
 
   #flush() {
-    if (this.inFlight || !this.#waiting.length) return;
+    if (this.#inFlight.length || !this.#waiting.length) return;
     const changes = this.#waiting.slice(0, MAX_CHANGES);
-    if (!this.#send(changes)) return; // after the next connection
+    if (!this.#send(changes, this.#number + 1)) return; // after the next connection
     this.#waiting = this.#waiting.slice(MAX_CHANGES);
     this.#inFlight = changes;
-    this.#timer = setTimeout(() => this.answered(), this.#limit);
+    ++this.#number;
   }
 }

@@ -3,12 +3,14 @@
 import { byId, download } from "./dom.js";
 
 /** Maximum time to wait for the newest view, and for its picture in final quality, milliseconds. */
-const LIMIT = 5000;
+const LIMIT = 30000;
 
 /** Connect the buttons. */
 export function connectFiles(store, frames, errors, send) {
   byId("download").addEventListener("click", async () => {
-    await until(() => store.settled && isNewest(frames.shown, store.view));
+    if (!(await until(() => store.settled && isNewest(frames.shown, store.view)))) {
+      return errors.say(`The picture of the present view has not come within ${LIMIT / 1000} seconds.`);
+    }
     try {
       const view = store.view?.view ?? "";
       const answer = await fetch(`picture.png?view=${encodeURIComponent(view)}`);
@@ -20,8 +22,8 @@ export function connectFiles(store, frames, errors, send) {
     }
   });
   byId("save").addEventListener("click", async () => {
-    await until(() => store.settled);
-    send({ type: "save" });
+    if (await until(() => store.settled)) send({ type: "save" });
+    else errors.say("The view cannot be saved: the viewer does not answer.");
   });
   store.on("saved", ({ text }) =>
     download(`${fileName(store)}.yaml`, new Blob([text], { type: "application/yaml" })));
@@ -41,12 +43,14 @@ export function connectFiles(store, frames, errors, send) {
 const isNewest = (shown, view) =>
   shown?.final && shown.revision === view?.revision && (view.step ?? shown.step) === shown.step;
 
-/** Wait until a condition holds, or the time is up. */
+/** Wait until a condition holds or the time is up; return whether it holds. */
 async function until(condition) {
   const start = performance.now();
-  while (!condition() && performance.now() - start < LIMIT) {
+  while (!condition()) {
+    if (performance.now() - start > LIMIT) return false;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+  return true;
 }
 
 /** Return the title of the run as the beginning of a file's name. */

@@ -37,8 +37,8 @@ export class Store extends EventTarget {
   constructor(send) {
     super();
     this.#send = send;
-    this.#changes = new Changes((changes) =>
-      send({ type: "patch", base: this.view.revision, changes }),
+    this.#changes = new Changes((changes, number) =>
+      send({ type: "patch", base: this.view.revision, number, changes }),
     );
   }
 
@@ -57,9 +57,8 @@ export class Store extends EventTarget {
     if (message.type === "hello") {
       this.#changes.answered();
       this.#dragging.clear();
-    } else if (message.type === "error" && this.#changes.inFlight) {
+    } else if (message.type === "error" && this.#changes.answered(message.patch ?? 0)) {
       // The control keeps the refused value: it gets the error before its value changes back.
-      this.#changes.answered();
       this.#merge();
       this.#emit("error", message);
       return this.#emit("view");
@@ -93,7 +92,7 @@ export class Store extends EventTarget {
     }
   }
 
-  /** Whether the gateway has all changes of this page. */
+  /** Whether the gateway has answered all changes of this page. */
   get settled() {
     return this.#changes.settled;
   }
@@ -111,8 +110,7 @@ export class Store extends EventTarget {
     }
     this.firstCamera ??= message.settings.camera;
     this.view = message;
-    const own = message.changed_by === this.hello?.page;
-    if (own && before && message.revision > before.revision) this.#changes.answered();
+    this.#changes.answered(message.patches[this.hello?.page] ?? 0);
     this.#merge();
     this.#emit("view");
   }
