@@ -47,6 +47,24 @@ def test_stored_steps_are_chosen_by_slider_and_by_number(stored: Live) -> None:
     expect(page.locator("#step")).to_have_value("40", timeout=LIMIT)
 
 
+def test_the_number_of_a_step_is_typed_while_newer_ones_arrive(live: Live) -> None:
+    page = live.open()
+    live.drawing.advance(11, 12)
+    number = page.locator("#step")
+    expect(number).to_have_value("12", timeout=LIMIT)
+    number.select_text()
+    page.keyboard.press("1")
+    live.drawing.advance(13)
+    expect(page.locator("#time")).to_have_text("t = 1.3 s", timeout=LIMIT)
+    expect(number).to_have_value("1")
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    live.until(lambda: live.drawing.requests[-1].step == 11, page)
+    number.fill("")
+    number.press("Enter")
+    expect(number).to_have_value("11")
+
+
 def test_the_probe_shows_position_and_values_under_the_pointer(live: Live) -> None:
     page = live.open()
     box = page.locator("#picture").bounding_box()

@@ -1,7 +1,7 @@
 /** Step and time: live or paused, play, and a slider over the stored steps or those of the rewind buffer. */
 
 import { button, byId, make } from "./dom.js";
-import { show } from "./controls.js";
+import { onEnter, show } from "./controls.js";
 import { clamp, short } from "./numbers.js";
 import { showSymbols } from "./symbols.js";
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE, Player } from "./player.js";
@@ -45,7 +45,7 @@ export class Timeline {
       make("label", { className: "inline play" }, this.#rate, " steps/s"),
       make("label", { className: "inline play" }, this.#loop, " Loop"));
     this.#slider.addEventListener("input", () => this.#seek(this.#steps[this.#slider.value]));
-    this.#step.addEventListener("change", () => this.#seek(nearest(this.#steps, this.#step.value)));
+    onEnter(this.#step, (text) => (text ? this.#seek(nearest(this.#steps, text)) : this.update()));
     this.#rate.addEventListener("change", () => {
       this.#player.rate = clamp(Number(this.#rate.value) || DEFAULT_RATE, MIN_RATE, MAX_RATE);
       this.#rate.value = this.#player.rate;
