@@ -228,8 +228,9 @@ TEST(TransferTable, IsZeroWhereItIsNotVisible) {
     for (int repeat = 0; repeat < 2000; ++repeat) {
         const auto a = some(random, -1, 1), b = some(random, -1, 1);
         const auto found = values_of(table(a, b, 0).extinction);
+        const auto ends_a = values_of(a), ends_b = values_of(b);
         for (int i = 0; i < lanes; ++i) {
-            const auto [low, high] = std::minmax(values_of(a)[i], values_of(b)[i]);
+            const auto [low, high] = std::minmax(ends_a[i], ends_b[i]);
             if (!table.visible(low, high)) {
                 ASSERT_EQ(found[i], 0) << low << " to " << high;
             }
