@@ -196,7 +196,8 @@ class Session:
         except RefusedChange:
             tell([client], self._state(client.view))
             raise
-        client.patch = client.patch if number is None else number
+        if number is not None:
+            client.patch = number
         common = any(path[0] in ("sources", "actions") for path, _ in changes)
         if common:
             self._exchange.want_plots(self.document.requested_plots())
