@@ -343,9 +343,10 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
         for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
             std::array<const double*, 3> lower{}, upper{};
             for (std::size_t a = 0; a < 3; ++a) {
-                const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
+                const std::size_t axis = flat && a == 2 ? 0 : a; // values for the factor 0
+                const View<const double>& u = fields.velocity[axis];
                 lower[a] = u.data() + u.offset(first);
-                upper[a] = lower[a] + (flat && a == 2 ? 0 : u.strides()[a]);
+                upper[a] = lower[a] + u.strides()[axis];
             }
             const double* width = metrics_[0].inverse_width() + first[0];
             const double along_j = metrics_[1].inverse_width()[first[1]];

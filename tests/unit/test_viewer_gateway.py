@@ -8,18 +8,18 @@ import io
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import numpy as np
 import pytest
 import yaml
-from live_view import START, Browser, Page, Painter, live
+from live_view import START, Browser, Page, Painter, live, shade
 from PIL import Image
 
 from uzushio.render.annotate import letter_height
 from uzushio.render.view import View
 from uzushio.viewer import encoder
+from uzushio.viewer import gateway as gateway_module
 from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.exchange import DrawnPicture, Exchange, Status
 from uzushio.viewer.gateway import Gateway, Limits
@@ -132,7 +132,7 @@ def test_answers_have_the_numbers_of_the_patches_and_other_changes_have_not(
         await page.shows(0)
         base = (await page.hear("view"))["revision"]
 
-        async def patch(number: Any, key: str, value: Any) -> None:
+        async def patch(number: int, key: str, value: float) -> None:
             change = {"path": ["views", "page1", "camera", key], "value": value}
             await page.say(type="patch", base=base, number=number, changes=[change])
 
@@ -246,6 +246,33 @@ def test_the_newest_picture_can_be_fetched_without_loss(tmp_path: Path) -> None:
             assert answer.status == 404
 
     live(run, tmp_path, noise=True)
+
+
+def test_a_fetched_picture_is_that_of_the_view_s_present_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_module, "PICTURE_LIMIT", 2.0)
+
+    async def run(browser: Browser, painter: Painter) -> None:
+        page = await browser.open()
+        await page.shows(0)
+        url = browser.base + "picture.png?view=page1"
+        painter.seconds = 0.3
+        change = {"path": ["views", "page1", "camera", "azimuth"], "value": 50}
+        await page.say(type="patch", base=99, number=3, changes=[change])
+        await page.until(lambda: (page.last("view") or {}).get("patches") == {"page1": 3})
+        async with browser.session.get(url) as answer:  # before it is drawn
+            pixels = np.asarray(Image.open(io.BytesIO(await answer.read())))
+            assert answer.headers["Step"] == str(painter.step)
+        assert (pixels == shade(painter.requests[-1])).all()
+        assert painter.requests[-1].settings.camera.azimuth == 50
+        change = {"path": ["views", "page1", "layers", 0, "field"], "value": "missing"}
+        await page.say(type="patch", base=99, changes=[change])
+        await page.hear("error")
+        async with browser.session.get(url) as answer:
+            assert answer.status == 504 and "not drawn within 2 s" in await answer.text()
+
+    live(run, tmp_path)
 
 
 def test_a_page_that_connects_again_has_its_view(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ class Connection:
                 raise RefusedChange("binary messages are not known")
             message = messages.FROM_PAGE.validate_json(data)
         except (ValidationError, RefusedChange) as error:
-            self._refuse(client, RefusedChange(_first(error)), _patch_number(data))
+            self._refuse(client, RefusedChange(_first(error)), data)
             return False
         try:
             if isinstance(message, messages.Load):
@@ -135,17 +135,16 @@ class Connection:
             else:
                 self._session.handle(client, message)
         except RefusedChange as error:
-            patch = message.number if isinstance(message, messages.DocumentPatch) else None
-            self._refuse(client, error, patch)
+            self._refuse(client, error, data)
         return True
 
-    def _refuse(self, client: Client, error: RefusedChange, patch: int | None = None) -> None:
+    def _refuse(self, client: Client, error: RefusedChange, data: str | bytes) -> None:
         view = self._session.document.views.get(client.view.name)
         message = messages.ErrorMessage(
             path=list(error.path),
             message=str(error),
             revision=view.revision if view else 0,
-            patch=patch,
+            patch=_patch_number(data),
         )
         tell([client], message, error.path)
 
@@ -168,7 +167,7 @@ def _size(data: str | bytes) -> int:
 
 
 def _patch_number(data: str | bytes) -> int | None:
-    """Return the number of a patch that is not valid; None if the message has none."""
+    """Return the number of a patch, valid or not; None if the message has none."""
     with suppress(ValueError, RecursionError):
         message = json.loads(data)
         if isinstance(message, dict) and isinstance(number := message.get("number"), int):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -32,6 +33,8 @@ from uzushio.viewer.token_file import TokenFile
 PAGE = Path(__file__).with_name("page")
 #: Maximum seconds of a connection that is no page's WebSocket, and maximum number of these.
 CONNECTION_SECONDS, MAX_CONNECTIONS = 60.0, 64
+#: Seconds until a picture of the present state of a view must be drawn.
+PICTURE_LIMIT = 30.0
 #: Bytes of a movie that are sent at once.
 MOVIE_CHUNK = 1 << 20
 
@@ -276,12 +279,19 @@ class Gateway:
         return web.Response(text=self.address())
 
     async def _picture(self, request: web.Request) -> web.Response:
-        """Return the newest picture of a view as PNG."""
+        """Return the picture of a view's present state as PNG, when it is drawn."""
         self._needs_cookie(request)
         view = self._session.views.get(request.query.get("view", ""))
         if view is None or view.picture is None:
             raise web.HTTPNotFound(text="There is no picture of this view.\n")
-        return web.Response(body=await view.picture.png(), content_type="image/png")
+        end = time.monotonic() + PICTURE_LIMIT
+        while (picture := view.full_picture(self._session.document)) is None:
+            if time.monotonic() > end:
+                late = f"The view was not drawn within {PICTURE_LIMIT:g} s"
+                raise web.HTTPGatewayTimeout(text=f"{late}; save it when it is shown.\n")
+            await asyncio.sleep(0.02)
+        headers = {"Step": str(picture.picture.step)}
+        return web.Response(body=await picture.png(), headers=headers, content_type="image/png")
 
     async def _movie(self, request: web.Request) -> web.StreamResponse:
         """Return a movie that a page has recorded, and remove its file."""

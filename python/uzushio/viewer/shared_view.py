@@ -78,6 +78,15 @@ class SharedView:
         )
         self.credit_changed()
 
+    def full_picture(self, document: ViewDocument) -> EncodedPicture | None:
+        """Return the picture of the view's present state in full size; None before it is drawn."""
+        if self.picture is None or self.name not in document.views:
+            return None
+        drawn = self.picture.picture
+        newest = drawn.request.revision == document.views[self.name].revision
+        full = newest and drawn.request.final and self.step in (None, drawn.step)
+        return self.picture if full else None
+
     def changed(self, document: ViewDocument) -> None:
         """Request a picture after a change: while dragging a small one, and later the full one."""
         if self._timer is not None:

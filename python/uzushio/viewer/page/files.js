@@ -2,28 +2,25 @@
 
 import { byId, download } from "./dom.js";
 
-/** Maximum time to wait for the newest view, and for its picture in final quality, milliseconds. */
+/** Maximum time to wait for the answer to the last changes, milliseconds. */
 const LIMIT = 30000;
 
 /** Connect the buttons. */
-export function connectFiles(store, frames, errors, send) {
+export function connectFiles(store, errors, send) {
   byId("download").addEventListener("click", async () => {
-    if (!(await until(() => store.settled && isNewest(frames.shown, store.view)))) {
-      return errors.say(`The picture of the present view has not come within ${LIMIT / 1000} seconds.`);
-    }
     try {
+      if (!(await isSettled(store))) throw new Error();
       const view = store.view?.view ?? "";
       const answer = await fetch(`picture.png?view=${encodeURIComponent(view)}`);
       if (!answer.ok) return errors.say(await answer.text());
-      const step = frames.shown ? `-step-${frames.shown.step}` : "";
-      download(`${fileName(store)}${step}.png`, await answer.blob());
+      download(`${fileName(store)}-step-${answer.headers.get("Step")}.png`, await answer.blob());
     } catch {
-      errors.say("The picture cannot be loaded: the viewer does not answer.");
+      errors.say("The picture cannot be saved: the viewer does not answer. Try again.");
     }
   });
   byId("save").addEventListener("click", async () => {
-    if (await until(() => store.settled)) send({ type: "save" });
-    else errors.say("The view cannot be saved: the viewer does not answer.");
+    if (await isSettled(store)) send({ type: "save" });
+    else errors.say("The view cannot be saved: the viewer does not answer. Try again.");
   });
   store.on("saved", ({ text }) =>
     download(`${fileName(store)}.yaml`, new Blob([text], { type: "application/yaml" })));
@@ -39,14 +36,10 @@ export function connectFiles(store, frames, errors, send) {
   });
 }
 
-/** Return whether a picture is the final one of a view. */
-const isNewest = (shown, view) =>
-  shown?.final && shown.revision === view?.revision && (view.step ?? shown.step) === shown.step;
-
-/** Wait until a condition holds or the time is up; return whether it holds. */
-async function until(condition) {
+/** Wait until the gateway has answered all changes; return whether it has within the limit. */
+async function isSettled(store) {
   const start = performance.now();
-  while (!condition()) {
+  while (!store.settled) {
     if (performance.now() - start > LIMIT) return false;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -62,7 +62,7 @@ makeSourcesPanel(store);
 makeSteeringPanel(store, send);
 makePlots(store, errors, send);
 makeRecordingPanel(store, send);
-connectFiles(store, frames, errors, send);
+connectFiles(store, errors, send);
 connectFollow(store, send);
 listenToPointers(canvas, store, motion);
 listenToKeys(canvas, motion, probe, timeline);
