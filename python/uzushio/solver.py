@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from uzushio import _core
 from uzushio.domain.box import Box, Triple
 from uzushio.errors import CaseError, SolverDivergedError
 from uzushio.store.array import DistributedArray, State, StoredState
@@ -45,6 +46,7 @@ __all__ = [
     "Traffic",
     "UniformCoordinates",
     "coordinate_field",
+    "next_step",
 ]
 
 
@@ -52,6 +54,15 @@ __all__ = [
 FIELDS = "fields"
 
 Association = Literal["vertex", "element"]
+
+
+def next_step(longest: float, left: float) -> float:
+    """Return the length of the next step towards a time that is `left` away.
+
+    It is `longest`, but the last steps are equal, or up to 1 % longer, so that none is shorter than
+    half of the one before.
+    """
+    return float(_core.domain.next_step(longest, left))
 
 
 @dataclass(frozen=True)
@@ -280,7 +291,9 @@ class Solver(ABC):
 
     @abstractmethod
     def step(self, longest: float = float("inf")) -> None:
-        """Advance one step of at most `longest` in time (collective).
+        """Advance one step towards a time that is `longest` away (collective).
+
+        The length is `next_step` of the solver's own and `longest`.
 
         Raises:
             SolverDivergedError: on every rank, if the fields are no longer finite.

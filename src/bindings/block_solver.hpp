@@ -130,9 +130,10 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             "Decompose, allocate, set the initial fields (collective). `sections`: address of a "
             "monitor that exists as long as the solver; 0: the solver's own monitor.")
         // The base's methods: an author's method of the same name does not hide them.
-        .def("step", &domain::BlockSolver::step, "max_dt"_a, "fraction"_a = 1.0, unlocked(),
-             "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
-             "(collective).")
+        .def("step", &domain::BlockSolver::step, "max_dt"_a, "fraction"_a = 1.0,
+             "left"_a = std::numeric_limits<double>::infinity(), unlocked(),
+             "Advance by `fraction` times the stable step, at most by `max_dt`, or as `next_step` "
+             "if the end of the run is `left` away; return the step (collective).")
         .def("start", &domain::BlockSolver::start, "time"_a, unlocked(),
              "Begin with evolved fields that were written from outside (collective).")
         .def("resume", &domain::BlockSolver::resume, "time"_a, unlocked(),

@@ -159,7 +159,9 @@ void bind_channel(nb::module_& module) {
                 new (self) Solver(parameters, communicator(comm), sections);
             },
             "parameters"_a, "comm"_a, "sections"_a, nb::keep_alive<1, 4>())
-        .def("step", &Solver::step, "cfl"_a, "max_dt"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("step", &Solver::step, "cfl"_a, "max_dt"_a,
+             "left"_a = std::numeric_limits<double>::infinity(),
+             nb::call_guard<nb::gil_scoped_release>())
         .def(
             "add_mode",
             [](Solver& solver, int kx, int ky, Profile u, Profile v, Profile w) {

@@ -20,6 +20,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/block_solver.hpp"
 #include "domain/mesh.hpp"
+#include "domain/next_step.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -121,6 +122,8 @@ void bind_mesh(nb::module_& module) {
         },
         "zone"_a, "axis"_a, "period"_a,
         "Connect the faces of an axis of a zone to each other; the period is along x, y, z.");
+    module.def("next_step", &domain::next_step, "longest"_a, "left"_a,
+               "Return the length of the next step towards a time that is `left` away.");
     nb::class_<domain::Mesh>(module, "Mesh", "Validated zones; the same on all ranks.")
         .def(
             "__init__",

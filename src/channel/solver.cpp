@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "domain/next_step.hpp"
 #include "linalg/thomas.hpp"
 
 namespace uzushio::channel {
@@ -77,7 +78,7 @@ std::size_t Solver::bytes() const {
            tridiagonal_->bytes();
 }
 
-double Solver::step(double cfl, double max_dt) {
+double Solver::step(double cfl, double max_dt, double left) {
     double dt = 0;
     pressure_gradient_ =
         parameters_.forcing == Forcing::pressure_gradient ? parameters_.drive : 0.0;
@@ -91,7 +92,8 @@ double Solver::step(double cfl, double max_dt) {
             sections_.lap(section::wait);
             if (!std::isfinite(fastest_rate_))
                 return std::numeric_limits<double>::quiet_NaN();
-            dt = std::min(max_dt, fastest_rate_ > 0 ? cfl / fastest_rate_ : max_dt);
+            dt = domain::next_step(
+                std::min(max_dt, fastest_rate_ > 0 ? cfl / fastest_rate_ : max_dt), left);
         }
         const Substep s{dt, runge_kutta[substep].gamma, runge_kutta[substep].zeta};
         const double time = s.share() * dt;

@@ -33,9 +33,10 @@ class Solver {
     /// `std::invalid_argument` if a parameter is invalid.
     Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMonitor& sections);
 
-    /// Advance by `cfl` over the maximum rate of convection, at most by `max_dt`. Return the time
-    /// step, or NaN if a field is not finite; then no field changes.
-    double step(double cfl, double max_dt);
+    /// Advance by `cfl` over the maximum rate of convection, at most by `max_dt`, or as `next_step`
+    /// if the end of the run is `left` away. Return the time step, or NaN if a field is not finite;
+    /// then no field changes.
+    double step(double cfl, double max_dt, double left = std::numeric_limits<double>::infinity());
     /// Return the maximum of |u|/dx + |v|/dy + |w|/(pi dz) at the start of the last step. Local.
     [[nodiscard]] double fastest_rate() const { return fastest_rate_; }
     /// Return this maximum of the present fields, infinity if one is not finite.

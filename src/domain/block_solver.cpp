@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "domain/halo_exchange.hpp"
+#include "domain/next_step.hpp"
 #include "domain/positions.hpp"
 #include "parallel/communicator.hpp"
 
@@ -176,7 +177,7 @@ struct BlockSolver::Run {
     std::deque<Group> groups; ///< as `exchange_groups`
     TimeIntegrator<double> integrator;
     std::span<Field<double>* const> derivatives; ///< while a right-hand side is computed
-    double time = 0, stable = 0;
+    double time = 0, stable = 0, step_length = 0;
     bool finite = true;
 };
 
@@ -250,9 +251,10 @@ void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
     start(0);
 }
 
-double BlockSolver::step(double max_dt, double fraction) {
+double BlockSolver::step(double max_dt, double fraction, double left) {
     Run& r = run();
-    const double dt = std::min(max_dt, fraction * r.stable);
+    const double dt = next_step(std::min(max_dt, fraction * r.stable), left);
+    r.step_length = dt;
     // The integrator advances the fields between two calls of the right-hand side.
     sections_->mark();
     r.integrator.step(
@@ -344,6 +346,7 @@ BlockSolver::Run& BlockSolver::run() const {
 
 double BlockSolver::time() const { return run().time; }
 double BlockSolver::stable_dt() const { return run().stable; }
+double BlockSolver::step_length() const { return run().step_length; }
 bool BlockSolver::finite() const { return run().finite; }
 const Decomposition& BlockSolver::decomposition() const { return run().decomposition; }
 int BlockSolver::rank() const { return run().comm.rank(); }

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,9 +111,10 @@ class BlockSolver {
     /// times of a step's parts; it must outlive the solver. Null: the solver's own monitor.
     void set_up(MPI_Comm comm, parallel::SectionMonitor* sections = nullptr);
 
-    /// Advance by `fraction` times the stable step, at most by `max_dt`; return the length of the
-    /// step (collective).
-    double step(double max_dt, double fraction = 1);
+    /// Advance by `fraction` times the stable step, at most by `max_dt`, or as `next_step` if the
+    /// end of the run is `left` away; return the length of the step (collective).
+    double step(double max_dt, double fraction = 1,
+                double left = std::numeric_limits<double>::infinity());
 
     /// Begin at `time` with evolved fields that the caller has set: `project` them (collective).
     void start(double time);
@@ -126,6 +128,8 @@ class BlockSolver {
     [[nodiscard]] double time() const;
     /// Return the maximum stable step of the current fields on all ranks.
     [[nodiscard]] double stable_dt() const;
+    /// Return the length of the present step, or of the last one; 0 before the first.
+    [[nodiscard]] double step_length() const;
     /// Return whether all evolved values of all ranks are finite.
     [[nodiscard]] bool finite() const;
     [[nodiscard]] const Decomposition& decomposition() const;

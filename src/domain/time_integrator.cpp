@@ -167,7 +167,9 @@ void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> 
         if (after) {
             const bool last = &stage == &scheme_stages(scheme_).back();
             const double next = last ? 1 : (&stage + 1)->time;
-            after(time + next * dt, (next - stage.time) * dt);
+            // SSP-RK3 begins its later stages with a mean of two states.
+            const double length = scheme_ == TimeScheme::ssp_rk3 ? stage.b : next - stage.time;
+            after(time + next * dt, length * dt);
         }
     }
 }

@@ -35,8 +35,9 @@ template <class T> class TimeIntegrator {
     using RightHandSide = std::function<void(double time, std::span<Field<T>* const> state,
                                              std::span<Field<T>* const> derivative)>;
 
-    /// Function that changes the state after a stage, which has advanced it to a time; `length` is
-    /// that of the stage. The register of SSP-RK3 remains the state at the begin of the step.
+    /// Function that changes the state after a stage, which has advanced it to a time. A constant
+    /// derivative, added `length` times to states that the function has changed before, has the
+    /// effect of the stage. The register of SSP-RK3 remains the state at the begin of the step.
     using AfterStage = std::function<void(double time, double length)>;
 
     /// Allocate derivatives and registers of fields with these specifications, without ghost

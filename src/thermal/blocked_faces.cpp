@@ -60,31 +60,43 @@ BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
     return part;
 }
 
-void BlockedFaces::prepare(std::size_t block, std::size_t a, const View<const double>& velocity,
-                           const View<double>& derivative) {
-    Part& part = parts_[block][a];
-    for (Forced& face : part.forced) {
-        derivative(face.at) = 0;
-        const double opposite = velocity(moved(face.at, a, face.opposite));
-        // The two faces' velocities are nearly equal where the cell is narrow: an extrapolation by
-        // a weight of -1 alternates unless it is relaxed.
-        const double relaxed = std::max(-face.weight, 0.0);
-        face.value = (face.weight * opposite + relaxed * velocity(face.at)) / (1 + relaxed);
-    }
+double BlockedFaces::Forced::defect(const View<const double>& velocity, std::size_t a) const {
+    return (weight * velocity(moved(at, a, opposite)) - velocity(at)) /
+           (1 + std::max(-weight, 0.0));
+}
+
+void BlockedFaces::relax(std::size_t block, std::size_t a, const View<const double>& velocity,
+                         double time, const View<double>& derivative) const {
+    const Part& part = parts_[block][a];
+    for (const Forced& face : part.forced)
+        derivative(face.at) = face.defect(velocity, a) / time;
     for (const Row& row : part.zero)
         std::fill_n(&derivative(row.first), row.size, 0.0);
 }
 
-void BlockedFaces::balance(MPI_Comm comm) {
+void BlockedFaces::relax(Field& velocity) const {
+    for (std::size_t b = 0; b < parts_.size(); ++b)
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const View<double> u = velocity.view(b, a);
+            for (const Forced& face : parts_[b][a].forced)
+                u(face.at) += face.defect(u, a);
+        }
+}
+
+void BlockedFaces::balance(MPI_Comm comm, Field& velocity) {
     std::vector<parallel::CompensatedSum> sums(2 * groups_);
-    for (const auto& parts : parts_)
-        for (const Part& part : parts)
-            for (const Forced& face : part.forced)
+    for (std::size_t b = 0; b < parts_.size(); ++b)
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const View<const double> u = velocity.view(b, a);
+            for (Forced& face : parts_[b][a].forced) {
+                face.value = u(face.at);
                 if (face.counted) {
                     const auto group = static_cast<std::size_t>(face.group);
                     sums[group].add(face.area * face.value);
                     sums[groups_ + group].add(std::abs(face.area));
                 }
+            }
+        }
     std::vector<double> totals(sums.size());
     parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm);
     for (auto& parts : parts_)
@@ -94,9 +106,10 @@ void BlockedFaces::balance(MPI_Comm comm) {
                 const double mean = totals[group] / totals[groups_ + group];
                 face.value -= face.area > 0 ? mean : -mean;
             }
+    restore(velocity);
 }
 
-void BlockedFaces::set(Field& velocity) const {
+void BlockedFaces::restore(Field& velocity) const {
     for (std::size_t b = 0; b < parts_.size(); ++b)
         for (std::size_t a = 0; a < velocity.arrays(); ++a) {
             const View<double> u = velocity.view(b, a);

@@ -11,9 +11,10 @@
 
 namespace uzushio::thermal {
 
-/// Velocity at blocked faces. Beside a fluid cell it is linear between the surface, where it is 0,
-/// and the cell's opposite face, so that the cell may keep a divergence of 0; the flux through the
-/// blocked faces of each body beside each region of fluid is 0. Elsewhere it is 0.
+/// Velocity at blocked faces. Beside a fluid cell it relaxes to a linear function between the
+/// surface, where it is 0, and the cell's opposite face, so that the cell may keep a divergence of
+/// 0; the flux through the blocked faces of each body beside each region of fluid is 0. Elsewhere
+/// it is 0.
 class BlockedFaces {
   public:
     using Field = domain::Field<double>;
@@ -21,16 +22,22 @@ class BlockedFaces {
     BlockedFaces(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
                  std::size_t bodies, const Field& velocity);
 
-    /// Set the derivative at the blocked faces normal to axis `a` of a block to 0, and store the
-    /// velocity there after the stage, from the field before it, whose ghosts are valid.
-    void prepare(std::size_t block, std::size_t a, const domain::View<const double>& velocity,
-                 const domain::View<double>& derivative);
+    /// Set the derivative of the velocity at the blocked faces normal to axis `a` of a block, from
+    /// a velocity with valid ghosts. `time`: of the relaxation, of the order of the stable step; it
+    /// does not depend on the steps that are taken, so neither does the pressure.
+    void relax(std::size_t block, std::size_t a, const domain::View<const double>& velocity,
+               double time, const domain::View<double>& derivative) const;
 
-    /// Change the stored velocities so that the flux through those of each group is 0 (collective).
-    void balance(MPI_Comm comm);
+    /// Change the velocity by what it relaxes by in a long time, if all others are constant; its
+    /// ghosts are valid.
+    void relax(Field& velocity) const;
 
-    /// Set the velocity at all blocked faces.
-    void set(Field& velocity) const;
+    /// Change the velocity at blocked faces so that the flux through those of each group is 0, and
+    /// store it (collective).
+    void balance(MPI_Comm comm, Field& velocity);
+
+    /// Set the velocity at all blocked faces to that of `balance`.
+    void restore(Field& velocity) const;
 
   private:
     struct Forced { ///< blocked face beside a fluid cell
@@ -40,7 +47,13 @@ class BlockedFaces {
         double area = 0;      ///< negative where the fluid is above
         int group = 0;        ///< of the faces of one body beside one region of fluid
         bool counted = false; ///< in sums of this block; a face that two blocks share counts once
-        double value = 0;
+        double value = 0;     ///< of the velocity, after `balance`
+
+        /// Return the difference to the linear function, relaxed. The two faces' velocities are
+        /// nearly equal where the cell is narrow: an extrapolation by a weight of -1 would
+        /// alternate.
+        [[nodiscard]] double defect(const domain::View<const double>& velocity,
+                                    std::size_t a) const;
     };
     struct Row { ///< faces along i at which the velocity is 0
         domain::Index<3> first{};

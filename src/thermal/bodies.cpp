@@ -112,7 +112,7 @@ Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int ra
       scalars_(comm, grid_, flow, metrics, cells_of(decomposition, rank)) {}
 
 void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
-                              const View<double>& derivative) {
+                              double time, const View<double>& derivative) const {
     for_component(flow_, a, [&]<class Advected, std::size_t D, std::size_t A>() {
         for (const CutPoint& point : points_[number][a]) {
             double& out = derivative(point.at);
@@ -122,7 +122,7 @@ void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::s
                                                          out);
         }
     });
-    blocked_.prepare(number, a, block.velocity[a], derivative);
+    blocked_.relax(number, a, block.velocity[a], time, derivative);
 }
 
 double Bodies::conductivity(std::size_t number, std::size_t s, const Index<3>& cell) const {
@@ -133,11 +133,6 @@ double Bodies::conductivity(std::size_t number, std::size_t s, const Index<3>& c
         return 0;
     const BodyCondition& in = flow_.bodies[static_cast<std::size_t>(body)].scalars[s];
     return in.kind == BodyCondition::Kind::conjugate ? in.conductivity : 0;
-}
-
-void Bodies::begin_projection(domain::Field<double>& velocity) {
-    blocked_.balance(comm_);
-    blocked_.set(velocity);
 }
 
 std::vector<domain::Vector> Bodies::forces(const std::vector<FlowBlock>& blocks,

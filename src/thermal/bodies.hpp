@@ -19,9 +19,11 @@ class Bodies {
     [[nodiscard]] const ImmersedGrid& grid() const { return grid_; }
 
     /// Correct the derivative of the velocity component along axis `a` in a block: at blocked
-    /// faces, and at open faces near surfaces.
-    void correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
-                          const domain::View<double>& derivative);
+    /// faces, which relax within `time`, and at open faces near surfaces.
+    void correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a, double time,
+                          const domain::View<double>& derivative) const;
+    /// Set the velocity at blocked faces as if it had relaxed; its ghosts are valid.
+    void relax(domain::Field<double>& velocity) const { blocked_.relax(velocity); }
 
     /// Compute the changes that `correct_scalar` adds, from fields with valid ghosts (collective).
     void prepare_scalars(const std::vector<FlowBlock>& blocks) { scalars_.prepare(blocks); }
@@ -49,9 +51,10 @@ class Bodies {
             eddies(cell) = 0;
     }
 
-    /// Set the velocity at blocked faces, before the projection (collective) and after it.
-    void begin_projection(domain::Field<double>& velocity);
-    void end_projection(domain::Field<double>& velocity) const { blocked_.set(velocity); }
+    /// Balance the velocity at blocked faces before a projection (collective), and restore it after
+    /// that.
+    void begin_projection(domain::Field<double>& velocity) { blocked_.balance(comm_, velocity); }
+    void end_projection(domain::Field<double>& velocity) const { blocked_.restore(velocity); }
 
     /// Return the forces of the flow on the bodies, over the density (collective).
     [[nodiscard]] std::vector<domain::Vector> forces(const std::vector<FlowBlock>& blocks,

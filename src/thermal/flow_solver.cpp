@@ -30,6 +30,9 @@ constexpr const char* velocity_name = "face_velocity";
 constexpr const char* eddy_name = "eddy_viscosity";
 constexpr const char* fluid_name = "fluid";
 
+/// Projections of the initial fields: velocities at blocked faces depend on those around them.
+constexpr int initial_projections = 4;
+
 bool has_model(const FlowParameters& flow) { return flow.subgrid.kind != SubgridModel::Kind::none; }
 
 int ghosts_of(const FlowParameters& flow) { return flow.scheme == Scheme::central ? 1 : 2; }
@@ -231,7 +234,10 @@ std::vector<FlowBlock> FlowSolver::flow_blocks() {
     return result;
 }
 
+double FlowSolver::time_scale() const { return std::max(BlockSolver::stable_dt(), step_length()); }
+
 void FlowSolver::before_rhs(double) {
+    projection_->begin_stage(field(velocity_name), step_length(), time_scale());
     if (has_model(flow_))
         for (std::size_t b = 0; b < blocks(); ++b)
             fill_edges(block(b).field(eddy_name), block(b).cells());
@@ -255,7 +261,7 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
                 add_subgrid_stress(flow_, metrics_, flow_block, block.field(eddy_name), a, faces,
                                    derivative);
             if (bodies_)
-                bodies_->correct_momentum(flow_block, block.local(), a, derivative);
+                bodies_->correct_momentum(flow_block, block.local(), a, time_scale(), derivative);
         }
     }
     const parallel::Section section(sections(), "scalars");
@@ -305,11 +311,17 @@ void FlowSolver::project(double, double dt) {
             bodies_->fill(field(flow_.scalars[s].name), s);
     }
     domain::Field<double>& velocity = field(velocity_name);
-    if (bodies_)
-        bodies_->begin_projection(velocity);
-    projection_->apply(velocity, pressure, initial ? 1 : dt);
-    if (bodies_)
-        bodies_->end_projection(velocity);
+    for (int n = bodies_ && initial ? initial_projections : 1; n > 0; --n) {
+        if (bodies_ && initial) {
+            update_derived(false); // ghosts
+            bodies_->relax(velocity);
+        }
+        if (bodies_)
+            bodies_->begin_projection(velocity);
+        projection_->apply(velocity, pressure, initial ? 1 : dt);
+        if (bodies_)
+            bodies_->end_projection(velocity);
+    }
     if (initial)
         for (std::size_t b = 0; b < blocks(); ++b) {
             const View<double> p = pressure.view(b);

@@ -63,6 +63,8 @@ class FlowSolver : public domain::BlockSolver {
     [[nodiscard]] std::vector<FlowBlock> flow_blocks();
     /// Set the ghosts of the eddy viscosity beyond boundaries, also diagonal ones.
     void fill_edges(const domain::View<double>& eddies, const domain::Box<3>& cells) const;
+    /// Return the time within which what constraints lack in a state is made up for.
+    [[nodiscard]] double time_scale() const;
     void set_normal_velocities();
     /// Set velocities at sides that two blocks share to those of the upper block (collective).
     void unify_shared_faces();

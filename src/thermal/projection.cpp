@@ -27,6 +27,7 @@ Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition
       decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
       axes_(linalg::axes_of(pressure_equation(decomposition_, flow))),
       metrics_(metrics_of(axes_, 1)), divergence_(decomposition, rank, cell_spec()),
+      residual_(decomposition, rank, cell_spec(), false),
       through_flow_(thermal::through_flow(
           flow, [this](const domain::Face& face) { return open_area(face); })),
       volume_(fluid_volume()), halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}},
@@ -41,12 +42,24 @@ Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition
             gradient_[a].push_back(axes_[a].reciprocal_distance(face));
 }
 
+void Projection::begin_stage(const Field& velocity, double step, double time_scale) {
+    constexpr double short_step = 0.1, removal = 0.01; // of the time scale
+    removal_time_ = step < short_step * time_scale ? removal * time_scale : 0;
+    if (removal_time_ == 0)
+        return;
+    const Section section(sections_, "divergence");
+    residual_.allocate();
+    set_divergence(velocity, 1, residual_);
+}
+
 void Projection::apply(Field& velocity, Field& pressure, double dt) {
     {
         const Section section(sections_, "divergence");
         if (through_flow_.outflow_area > 0)
             balance(velocity);
         set_divergence(velocity, 1 / dt, divergence_);
+        if (removal_time_ > dt)
+            add_residual(1 / removal_time_ - 1 / dt);
         if (singular_)
             remove_mean(divergence_); // round-off
     }
@@ -74,6 +87,16 @@ void Projection::apply(Field& velocity, Field& pressure, double dt) {
     }
     const Section section(sections_, "pressure gradient");
     subtract_gradient(pressure, dt, velocity);
+}
+
+void Projection::add_residual(double factor) {
+    for (std::size_t b = 0; b < divergence_.blocks(); ++b)
+        for_rows(divergence_.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            double* row = &divergence_.view(b)(first);
+            const double* residual = &residual_.view(b)(first);
+            for (std::int64_t n = 0; n < size; ++n)
+                row[n] += factor * residual[n];
+        });
 }
 
 void Projection::balance(Field& velocity) const {

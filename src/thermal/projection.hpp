@@ -32,6 +32,11 @@ class Projection {
                const FlowParameters& flow, const ImmersedGrid* grid, parallel::Traffic& traffic,
                parallel::SectionMonitor& sections);
 
+    /// Prepare a stage of a step. If the step is much shorter than `time_scale`, the divergence
+    /// that the solver's tolerance has left in the velocity is removed within a part of that time:
+    /// within the step it would need a large pressure.
+    void begin_stage(const Field& velocity, double step, double time_scale);
+
     /// Set the fluxes out of the box to those into it, and subtract `dt` times the gradient of a
     /// pressure from the velocity, so that its divergence is 0. An iterative solver begins with the
     /// values of `pressure`, and stores them there. Ghosts of the pressure are set. Throws
@@ -45,6 +50,7 @@ class Projection {
   private:
     void balance(Field& velocity) const;
     void set_divergence(const Field& velocity, double factor, Field& divergence) const;
+    void add_residual(double factor);
     void remove_mean(Field& x) const;
     /// Set the values of a row of cells that are not fluid to 0.
     void clear_solid(std::size_t block, const domain::Index<3>& first, std::int64_t size,
@@ -65,6 +71,8 @@ class Projection {
     /// Reciprocal distance over which the flux through a face is a difference; 0 at boundaries.
     std::array<std::vector<double>, 3> gradient_;
     Field divergence_;
+    Field residual_;          ///< divergence before a stage of a short step
+    double removal_time_ = 0; ///< of the residual; 0: within the stage
     ThroughFlow through_flow_;
     double volume_;
     bool singular_ = false;

@@ -34,6 +34,7 @@ from uzushio.solver import (
     State,
     StoredState,
     Traffic,
+    next_step,
 )
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class HeatSolver(Solver):
         u, inside = self.u, self.inside
         change = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 6.0 * inside
         change += np.roll(inside, 1, axis=2) + np.roll(inside, -1, axis=2)
-        dt = min(self.dt, longest)
+        dt = next_step(self.dt, longest)
         inside += dt * change
         self.step_index += 1
         self.time += dt

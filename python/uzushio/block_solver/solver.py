@@ -177,9 +177,9 @@ class BlockSolver(Solver):
         self._derived_step: int | None = None  # step of the derived fields
 
     def step(self, longest: float = float("inf")) -> None:
-        """Advance one step of at most `longest` (collective)."""
+        """Advance one step towards a time that is `longest` away (collective)."""
         fraction = float("inf") if self._cfl is None else self._cfl
-        self.dt = self.core.step(min(longest, self._max_dt), fraction)
+        self.dt = self.core.step(self._max_dt, fraction, longest)
         self.step_index += 1
         self.time = self.core.time
         if not self.core.finite:
@@ -398,5 +398,6 @@ def _close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if one.keys() != other.keys():
         return False
     values = [np.array([[*corners[name]] for name in sorted(one)]) for corners in (one, other)]
-    scale = float(np.abs(values[0]).max())
-    return bool(np.allclose(values[0], values[1], rtol=0, atol=1e-9 * scale))
+    size = float(np.ptp(values[0].reshape(-1, 3), axis=0).max())
+    rounding = 4.0 * np.finfo(float).eps * float(np.abs(values[0]).max())
+    return bool(np.allclose(values[0], values[1], rtol=0, atol=1e-9 * size + rounding))

@@ -35,7 +35,9 @@ class Time(Section):
 
     steps: Count | None = Field(default=None, description="number of the last step, counted from 0")
     end: Positive | None = Field(
-        default=None, description="time at which to stop", json_schema_extra=unit("time")
+        default=None,
+        description="time at which to stop; the last steps to it are equal, or up to 1 % longer",
+        json_schema_extra=unit("time"),
     )
     cfl: Positive | None = Field(default=None, description="CFL number that sets each time step")
     dt: Positive | None = Field(
@@ -66,13 +68,13 @@ class Time(Section):
         """Return whether a step at a time is the last one, or after it."""
         if self.steps is not None and step >= self.steps:
             return True
-        return self.end is not None and self.end - time <= _CLOSE * max(1.0, abs(self.end))
+        return self.end is not None and self.end - time <= _CLOSE * self.end
 
     def passed(self, step: int, time: float) -> bool:
         """Return whether a step at a time is after the last one."""
         if self.steps is not None and step > self.steps:
             return True
-        return self.end is not None and time - self.end > _CLOSE * max(1.0, abs(self.end))
+        return self.end is not None and time - self.end > _CLOSE * self.end
 
 
 class Statistics(Section):

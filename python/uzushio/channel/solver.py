@@ -125,10 +125,10 @@ class ChannelSolver(Solver):
         self._cells = averages.spectra_cells(self.case)
 
     def step(self, longest: float = float("inf")) -> None:
-        """Advance one step of at most `longest` (collective)."""
+        """Advance one step towards a time that is `longest` away (collective)."""
         cfl = float("inf") if self._cfl is None else self._cfl
         last_cfl = self.dt * self.core.fastest_rate
-        dt = self.core.step(cfl, min(self._max_dt, longest))
+        dt = self.core.step(cfl, self._max_dt, longest)
         if not np.isfinite(dt) or dt * self.core.fastest_rate > DIVERGED * STABLE_CFL:
             now = dt * self.core.fastest_rate
             raise diverged.error(self, now if np.isfinite(now) else last_cfl)

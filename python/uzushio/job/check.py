@@ -50,7 +50,8 @@ def number_of_steps(case: Case, estimate: Estimate) -> int | None:
     """Return the number of steps to the end of a case; None if that is not known."""
     steps = [case.time.steps]
     if case.time.end is not None and estimate.step_length:
-        steps.append(math.ceil(case.time.end / estimate.step_length))
+        # The last step may be 1 % longer: `solver.next_step`.
+        steps.append(max(1, math.ceil(case.time.end / estimate.step_length - 0.01)))
     return min((count for count in steps if count is not None), default=None)
 
 

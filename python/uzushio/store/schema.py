@@ -85,5 +85,6 @@ def spacing(line: np.ndarray) -> float | None:
         return 1.0
     step = float(line[-1] - line[0]) / (len(line) - 1)
     even = line[0] + step * np.arange(len(line))
-    near = 1e-9 * max(abs(float(line[0])), abs(float(line[-1])), abs(step) * len(line))
+    rounding = 4.0 * np.finfo(float).eps * max(abs(float(line[0])), abs(float(line[-1])))
+    near = 1e-9 * abs(step) * len(line) + rounding
     return step if np.abs(line - even).max() <= near else None

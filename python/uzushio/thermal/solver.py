@@ -92,7 +92,7 @@ class ThermalSolver(BlockSolver):
                     values[...] = initial.scalar(name, start, values.shape)
 
     def step(self, longest: float = float("inf")) -> None:
-        """Advance one step of at most `longest` (collective)."""
+        """Advance one step towards a time that is `longest` away (collective)."""
         try:
             super().step(longest)
         except _core.thermal.Diverged as error:
