@@ -25,7 +25,8 @@ verify:  ## tests against theory, exact solutions and published data alone
 	@tools/setup --tests
 	@tools/test tests/verification $(ARGS)
 
-check: build  ## formatting, lint and types, as the pre-commit hooks do
+check:  ## formatting, lint and types, as the pre-commit hooks do
+	@tools/setup --check
 	$(ENV) ruff check .
 	$(ENV) ruff format --check .
 	$(ENV) clang-format --dry-run -Werror $(CXX_FILES)
@@ -39,12 +40,14 @@ screenshots: build  ## the picture of the live view in docs/images, by its test
 	@tools/setup --tests
 	UZUSHIO_SCREENSHOTS=$(CURDIR)/docs/images tools/test tests/browser -k shows_the_steps_of_its_solver
 
-format: build  ## let the formatters decide
+format:  ## let the formatters decide
+	@tools/setup --check
 	$(ENV) ruff check --fix-only -q .
 	$(ENV) ruff format .
 	$(ENV) clang-format -i $(CXX_FILES)
 
-bench: build  ## every benchmark: a table here, records in bench/results/
+bench:  ## every benchmark: a table here, records in bench/results/
+	@tools/setup --bench
 	$(ENV) python bench $(ARGS)
 
 validate: build  ## the long comparison with published DNS; resumes where it stopped
@@ -62,9 +65,10 @@ adios2: build  ## ADIOS2 with MPI in place of the wheel without (five minutes); 
 	    "$$(sed -n 's/^\(adios2==[^ ]*\).*/\1/p' requirements.lock)"
 	$(ENV) python -c 'import adios2; print("ADIOS2 with MPI:", adios2.is_built_with_mpi)'
 
-lock: build  ## pin requirements.in anew in requirements.lock
+lock: build  ## pin the packages of pyproject.toml anew in requirements.lock
 	$(ENV) uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
-	    --custom-compile-command "make lock" requirements.in -o requirements.lock
+	    --custom-compile-command "make lock" pyproject.toml --all-extras --group build --group test \
+	    -o requirements.lock
 
 clean:  ## remove build/ and .venv/
 	rm -rf build dist .venv compile_commands.json
