@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import secrets
@@ -74,6 +75,12 @@ def atomic_file(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+
+
+def free_name(path: Path) -> Path:
+    """Return the path with the first free number before its suffix."""
+    others = (path.with_name(f"{path.stem}.{n}{path.suffix}") for n in itertools.count(1))
+    return next(other for other in others if not other.exists())
 
 
 def _plain(value: Any) -> Any:

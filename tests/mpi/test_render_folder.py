@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import h5py
 import pytest
+import xarray
 from conftest import Run
 from mpi4py import MPI
 from pipeline_case import Flow, stretched
@@ -72,27 +75,59 @@ def test_a_summary_that_cannot_be_written_is_reported_and_the_report_omits_it(
     assert [json.loads(line)["step"] for line in lines] == [0, 1]
 
 
-def test_a_second_restart_from_a_checkpoint_replaces_the_lines_of_the_first(
-    uzushio: Run, tmp_path: Path
+OUTPUTS = """\
+actions:
+- {count: {fields: [u]}, every_time: 0.1}
+- {plot: {series: {fields: [u], reduce: [mean, max]}}, name: s, every: 4}
+- {probe: {fields: [u], points: {mid: [2, 2, 2]}}, name: p, every_time: 0.15}
+- {extract: {fields: [u], to: [e.zarr, e.vtkhdf]}, every_time: 0.15}
+- {slice: {field: u, color: {limits: [0, 1]}, view: {size: [64, 48]}}, name: cut, every: 4}
+"""
+
+
+def outputs(folder: Path) -> dict[str, Any]:
+    """Content of all results of `OUTPUTS` that do not depend on the machine."""
+    with xarray.open_zarr(folder / "e.zarr") as found:
+        zarr = {name: found[name].values.tolist() for name in ("step", "time", "u")}
+    with h5py.File(folder / "e.vtkhdf") as file:
+        vtkhdf = [
+            file["VTKHDF/Steps/Values"][...].tolist(),
+            file["VTKHDF/PointData/u"][...].tolist(),
+        ]
+    texts = {name: (folder / name).read_text() for name in ("count.jsonl", "s.csv", "p.csv")}
+    pictures = {path.name: path.read_bytes() for path in (folder / "pictures").iterdir()}
+    return {**texts, "zarr": zarr, "vtkhdf": vtkhdf, "pictures": pictures}
+
+
+@pytest.mark.parametrize(("every", "steps"), [(1, (15, 5)), (2, (5,))])
+def test_results_continue_exactly_once_after_restarts_from_any_checkpoint(
+    uzushio: Run, tmp_path: Path, every: int, steps: tuple[int, ...]
 ) -> None:
-    (tmp_path / "p.yaml").write_text(
-        "actions:\n- {count: {fields: [u]}}\n- {plot: {series: {fields: [u]}}, name: s, every: 2}\n"
-    )
+    """The same steps and values as without an interruption, in the same files."""
+    (tmp_path / "p.yaml").write_text(OUTPUTS)
     (tmp_path / "case.yaml").write_text(
-        "solver: heat\ntime: {steps: 4, dt: 0.05}\nstatistics: {start: 100}\n"
-        "checkpoint: {every: 2, keep: 5}\noutput: {folder: run}\n"
-        "publish: {engine: inproc, pipeline: p.yaml}\n"
+        "solver: heat\ntime: {steps: 18, dt: 0.02}\nstatistics: {start: 100}\n"
+        "checkpoint: {every: 5, keep: 9}\noutput: {folder: run, figures: false}\n"
+        f"publish: {{engine: inproc, every: {every}, pipeline: p.yaml}}\n"
     )
+    assert uzushio("run", "case.yaml", "--out", "whole").returncode == 0
+    expected = outputs(tmp_path / "whole/pipeline")
+    counted = [json.loads(line)["step"] for line in expected["count.jsonl"].splitlines()]
+    # The first received step, and the first ones at or after t = 0.1, 0.2 and 0.3.
+    assert counted == ([1, 5, 10, 15] if every == 1 else [2, 6, 10, 16])
     assert uzushio("run", "case.yaml").returncode == 0
-    (checkpoint,) = (tmp_path / "run/checkpoints").glob("*2")
-    for last in (8, 6):
-        again = uzushio("run", "case.yaml", "--restart", checkpoint, "--set", f"time.steps={last}")
+    for step in steps:
+        checkpoint = f"run/checkpoints/step-{step:08d}"
+        again = uzushio("run", "case.yaml", "--restart", checkpoint)
         assert again.returncode == 0, again.stderr
-        inside = tmp_path / "run/pipeline-00000002"
-        lines = [json.loads(line) for line in (inside / "count.jsonl").read_text().splitlines()]
-        assert [line["step"] for line in lines] == list(range(3, last + 1))
-        rows = (inside / "s.csv").read_text().splitlines()[1:]
-        assert [int(row.partition(",")[0]) for row in rows] == list(range(4, last + 1, 2))
+        assert outputs(tmp_path / "run/pipeline") == expected, step
+    assert not list((tmp_path / "run").glob("pipeline-*"))
+    # A shorter run has no results of later steps of the one before it.
+    again = uzushio("run", "case.yaml", "--restart", checkpoint, "--set", "time.steps=7")
+    assert again.returncode == 0, again.stderr
+    found = outputs(tmp_path / "run/pipeline")
+    assert list(found["pictures"]) == ["cut_00000004.png"]
+    assert max(found["zarr"]["step"]) < 7 and max(found["vtkhdf"][0]) < 0.14
 
 
 def test_lines_of_later_steps_and_incomplete_lines_are_removed(tmp_path: Path) -> None:

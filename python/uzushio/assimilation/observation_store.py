@@ -50,7 +50,7 @@ def write(path: Path, model: Model, observations: Observations) -> None:
         {"values": Variable("values", np.dtype(np.float64), attributes=notes)},
         {"sigma": float(sigma), "observed": name},
     )
-    series, spread = ZarrSeries(path, frame), distribution_of(model)
+    series, spread = ZarrSeries(path, frame, steps_per_chunk=1), distribution_of(model)
     for step, values in zip(observations.steps, observations.values, strict=True):
         series.append(step, step * model.step_length(), spread, {"values": [values[np.newaxis]]})
 

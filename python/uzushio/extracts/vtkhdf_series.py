@@ -31,6 +31,7 @@ from uzushio.extracts.vtkhdf_layout import (
 from uzushio.parallel.sync import collective
 from uzushio.store.distribution import Distribution, Transfer, receive_all
 from uzushio.store.schema import StoreSchema, Variable
+from uzushio.store.series import count_before
 
 #: Capacity of the first file of parts in steps; each following one has twice the capacity.
 _FIRST_CAPACITY = 8
@@ -53,15 +54,16 @@ class _PartFile:
 class VtkhdfSeries:
     """VTKHDF file that grows by steps; rank 0 writes it in slabs."""
 
-    def __init__(self, path: Path, schema: StoreSchema, kind: Kind) -> None:
+    def __init__(self, path: Path, schema: StoreSchema, kind: Kind, begun: bool = False) -> None:
         """Set path and schema; no file is opened.
 
         Args:
             path: path of the file; ParaView requires the suffix .vtkhdf or .hdf.
             schema: points and variables.
             kind: kind of VTK data, see `vtkhdf_layout.kind_of`.
+            begun: whether this job has appended steps already; they are kept.
         """
-        self.path, self.schema, self.kind = path, schema, kind
+        self.path, self.schema, self.kind, self.begun = path, schema, kind, begun
         self.parts = path.with_name(f"{path.name}.parts")
         self._steps: list[int] = []
         self._times: list[float] = []
@@ -77,7 +79,9 @@ class VtkhdfSeries:
         values: Mapping[str, Sequence[np.ndarray]],
         corners: Sequence[np.ndarray] = (),
     ) -> None:
-        """Append a step (collective); existing steps with this or a later number are removed.
+        """Append a step (collective).
+
+        The first call removes existing steps with this or a later number, of an earlier job.
 
         Args:
             index: the solver's number of the step.
@@ -163,13 +167,11 @@ class VtkhdfSeries:
     # ---- rank 0 -------------------------------------------------------------------------------
 
     def _ensure_capacity(self, index: int) -> None:
-        """Remove steps from `index` on, and create a file of parts if another step does not fit."""
+        """Create a file of parts if another step does not fit; first open an existing series."""
         if not self._open:
-            self._resume(index)
-            self._open = True
-        keep = sum(step < index for step in self._steps)
-        if keep < len(self._steps):
-            self._truncate(keep)
+            self._resume(None if self.begun else index)
+            self._open = self.begun = True
+        keep = len(self._steps)
         self.parts.mkdir(parents=True, exist_ok=True)
         if (
             not self._part_files
@@ -188,8 +190,18 @@ class VtkhdfSeries:
             hdf5_extent.create(self.parts / name, wanted)
             self._part_files.append(_PartFile(name, keep, capacity))
 
+    def truncate(self, step: int) -> None:
+        """Remove the steps after `step` (rank 0).
+
+        Raises:
+            OutputError: the path is another file. OSError: it cannot be written.
+        """
+        if self.path.exists():
+            self._resume(step + 1)
+            self.merge()
+
     def _truncate(self, keep: int) -> None:
-        """Remove all steps except the first `keep`; a restart repeats them."""
+        """Remove all steps except the first `keep`."""
         del self._steps[keep:], self._times[keep:]
         if keep:
             self._replace(self._virtual)
@@ -198,8 +210,8 @@ class VtkhdfSeries:
         while self._part_files and self._part_files[-1].first >= keep:
             (self.parts / self._part_files.pop().name).unlink(missing_ok=True)
 
-    def _resume(self, index: int) -> None:
-        """Continue an existing series if it has steps before `index`."""
+    def _resume(self, index: int | None) -> None:
+        """Continue an existing series with its steps before the first one from `index` on."""
         if not self.path.exists():
             shutil.rmtree(self.parts, ignore_errors=True)
             return
@@ -220,8 +232,10 @@ class VtkhdfSeries:
                 f"{self.path} exists and was not written by a pipeline; move it away, or write to "
                 "another name."
             ) from error
-        if not steps or steps[0] >= index:
+        keep = len(steps) if index is None else count_before(steps, index)
+        if keep == 0:
             shutil.rmtree(self.parts, ignore_errors=True)
+            self.path.unlink()
             return
         if not same:
             raise OutputError(
@@ -231,6 +245,8 @@ class VtkhdfSeries:
         self._steps, self._times, self._part_files = steps, times, sections
         if not sections:
             self._resume_merged()
+        if keep < len(steps):
+            self._truncate(keep)
 
     def _resume_merged(self) -> None:
         """Use a merged file as file of parts."""

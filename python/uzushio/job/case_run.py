@@ -18,7 +18,7 @@ from uzushio.job.options import Options
 from uzushio.job.publish import Publisher
 from uzushio.job.publish_check import check_published
 from uzushio.job.results import RunResults
-from uzushio.job.saved_state import restore, restore_averages, snapshot
+from uzushio.job.saved_state import PUBLISHED, restore, restore_averages, snapshot
 from uzushio.job.steering import Steering
 from uzushio.parallel import memory
 from uzushio.parallel.sync import collective
@@ -52,6 +52,8 @@ class _Run:
         self._case, self._job, self._options = case, job, options
         self._average = TimeAverage()
         self._published: Mapping[str, Any] | None = None
+        self._publisher: Publisher | None = None
+        self._notes: Mapping[str, Any] | None = None  # of the publisher, in the checkpoint
         kind = registry.solver_class(case.solver)
         modules = RunResults.modules(kind, case, job.figures)
         job.prepare(modules, lambda: check_published(case, kind))
@@ -83,7 +85,9 @@ class _Run:
                 return 0
         with self._sections.section("set-up"):
             job.claim(solver.step_index)
-            publisher = Publisher(self._case, solver, job.comm, job.path, job.warn, job.stop.asked)
+            publisher = self._publisher = Publisher(
+                self._case, solver, job.comm, job.path, job.warn, job.stop.asked, self._notes
+            )
         first, began = solver.step_index, time.monotonic()
         allowed = self._case.publish is not None and self._case.publish.steering
         steering = Steering(solver, publisher, job, allowed, job.path)
@@ -136,6 +140,7 @@ class _Run:
         with collective(job.comm):
             if job.rank == 0:
                 self._restore_averages(found)
+        self._notes = found.manifest.statistics.get(PUBLISHED)
         job.restarted(found)
 
     def _has_ended(self, restart: Path) -> bool:
@@ -179,7 +184,8 @@ class _Run:
     def _write_checkpoint(self) -> None:
         """Write a checkpoint of the current state."""
         with self._sections.section("checkpoint"):
-            self._job.save(snapshot(self._case, self._solver, self._average))
+            notes = None if self._publisher is None else self._publisher.notes()
+            self._job.save(snapshot(self._case, self._solver, self._average, notes))
         self._job.say(f"Wrote checkpoint {self._job.latest}.")
 
     def _summary(self, steps: int, seconds: float) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Publisher:
         folder: Path,
         warn: Callable[[str], None],
         stop: Callable[[], bool],
+        notes: Mapping[str, Any] | None = None,
     ) -> None:
         """Open the stream, if the case has one.
 
@@ -65,6 +66,7 @@ class Publisher:
             warn: prints a warning.
             stop: returns whether the run has received a stop signal, which ends the writer's waits
                 for readers.
+            notes: what `notes` returned at the checkpoint of a restart.
 
         Raises:
             CaseError: the case names a field that the solver does not have.
@@ -84,10 +86,10 @@ class Publisher:
         self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
             self._fields = chosen(case.publish, solver.fields())
-            self._load_in_situ(case.publish, folder)
+            self._load_in_situ(case.publish, folder, notes or {})
             self._open(case, case.publish, folder)
 
-    def _load_in_situ(self, section: Publish, folder: Path) -> None:
+    def _load_in_situ(self, section: Publish, folder: Path, notes: Mapping[str, Any]) -> None:
         """Load the function and the pipeline that the engine inproc calls in each step.
 
         If the section has neither a function nor a list of fields, only the fields that the
@@ -104,8 +106,9 @@ class Publisher:
         if section.pipeline is not None:
             from uzushio.pipeline.in_situ import InSituPipeline
 
+            seen = (int(notes["step"]), float(notes["time"])) if notes else None
             self._pipeline = InSituPipeline(
-                section.pipeline, self._solver, self._fields, self._comm, folder, self._warn
+                section.pipeline, self._solver, self._fields, self._comm, folder, self._warn, seen
             )
             if self._function is None and section.fields is None:
                 needed = self._pipeline.fields()
@@ -298,6 +301,13 @@ class Publisher:
         self._writer = None
         if self._pipeline is not None:
             self._pipeline.close()
+
+    def notes(self) -> Mapping[str, Any] | None:
+        """Return the last step that the pipeline received, for a checkpoint; None without one."""
+        if self._pipeline is None or self._pipeline.seen is None:
+            return None
+        step, time = self._pipeline.seen
+        return {"step": step, "time": time}
 
     def summary(self) -> Mapping[str, Any] | None:
         """Return the counters of the stream for `summary.json`; those of rank 0."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,24 @@ if TYPE_CHECKING:
 
 #: Key of the case values on which a checkpoint's averages depend, among its notes.
 AVERAGED = "averaged"
+#: Key of the notes of the publisher.
+PUBLISHED = "published"
 
 
-def snapshot(case: Case, solver: Solver, average: TimeAverage) -> checkpoint.Snapshot:
-    """Return the content of a checkpoint of the solver's current state (collective)."""
+def snapshot(
+    case: Case, solver: Solver, average: TimeAverage, published: Mapping[str, Any] | None = None
+) -> checkpoint.Snapshot:
+    """Return the content of a checkpoint of the solver's current state (collective).
+
+    Args:
+        case: case of the run.
+        solver: its solver.
+        average: its averages.
+        published: notes of its publisher.
+    """
     arrays, notes = average.stored()
+    if published is not None:
+        notes[PUBLISHED] = published
     return checkpoint.Snapshot(
         solver=case.solver,
         case=case.digest(),

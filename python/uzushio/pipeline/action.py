@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from uzushio.config.section import Section
+from uzushio.pipeline.lines import truncate_after
 from uzushio.pipeline.need import Need
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from uzushio.pipeline.stream import Stream
 
 Settings = TypeVar("Settings", bound=Section)
+
+#: Suffixes of files that grow by lines at each step.
+_GROWING = (".csv", ".jsonl", ".json", ".txt")
 
 
 class Action(ABC, Generic[Settings]):
@@ -50,6 +55,19 @@ class Action(ABC, Generic[Settings]):
         Called before the first step. For names with a step in them: the name of step 0.
         """
         return ()
+
+    def truncate(self, step: int) -> None:
+        """Remove the results of the steps after `step`, which a restarted run repeats.
+
+        Called on rank 0 alone, after `prepare` and before the first step. Here: the lines of text
+        files; subclasses with other files remove those.
+
+        Raises:
+            OutputError, OSError: a file cannot be written.
+        """
+        for name in self.files():
+            if PurePath(name).suffix in _GROWING:
+                truncate_after(self.setup.folder / name, step)
 
     @abstractmethod
     def prepare(self, stream: Stream) -> Sequence[Need]:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class InSituPipeline:
     """Pipeline of `publish: {engine: inproc, pipeline: FILE}`; collective except `close`.
 
-    The results are in the folder `pipeline` of the run; after a restart, in a folder with the
-    number of the first step.
+    The results are in the folder `pipeline` of the run. A restarted run continues them from its
+    checkpoint.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class InSituPipeline:
         comm: MPI.Comm,
         folder: Path,
         warn: Callable[[str], None],
+        seen: tuple[int, float] | None = None,
     ) -> None:
         """Read the file, and check its names against the solver's fields.
 
@@ -45,13 +46,14 @@ class InSituPipeline:
             comm: the solver's ranks.
             folder: folder of the run.
             warn: prints a message to the user.
+            seen: what `seen` returned at the checkpoint of the restart; None if it is not known.
 
         Raises:
             CaseError: the file names fields or attributes that the solver does not have.
+            OutputError: the results of the run before a restart cannot be continued.
         """
         self._solver, self._comm, self._warn = solver, comm, warn
-        began = solver.step_index
-        self._folder = folder / f"{PIPELINE}{f'-{began:08d}' if began else ''}"
+        self._folder = folder / PIPELINE
         self._pipeline = Pipeline(
             load(file), comm, self._folder, warn, in_situ=True, sections=solver.sections
         )
@@ -59,14 +61,19 @@ class InSituPipeline:
             self._pipeline.prepare(Stream.of_solver(solver.meshes(), fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
-        if began:  # perhaps not for the first time from this checkpoint
-            self._pipeline.truncate_results(began)
+        if began := solver.step_index:
+            self._pipeline.resume(began, seen or (began, solver.time))
         self.stopped: str | None = None  #: failure of an action with `on_error: stop`, a sentence
         self._closed = False
 
     def fields(self) -> set[str]:
         """Return the names of the fields that the pipeline reads."""
         return self._pipeline.fields()
+
+    @property
+    def seen(self) -> tuple[int, float] | None:
+        """Number and time of the last step that the pipeline received; for checkpoints."""
+        return self._pipeline.counts.seen
 
     def is_due(self) -> bool:
         """Whether an action may run at the solver's current step; records the step if not."""

@@ -16,7 +16,6 @@ from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
-from uzushio.pipeline.lines import truncate_after
 from uzushio.pipeline.model import ActionItem, PipelineDefinition
 from uzushio.pipeline.reductions import ReductionExpression
 from uzushio.pipeline.scheduled_action import (
@@ -34,8 +33,6 @@ from uzushio.staging.step import Step
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Suffixes of files that grow by lines at each step.
-_GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
 #: Section of steps with due actions, and beginning of the name of an action's section.
 SECTION, ACTION = "pipeline", "action "
@@ -145,17 +142,22 @@ class Pipeline:
                 mistakes.append(f"{where}: views.{name}: {error}.")
         return mistakes
 
-    def truncate_results(self, step: int) -> None:
-        """Remove the lines of steps after `step` from the actions' files; a restart repeats them.
+    def resume(self, step: int, seen: tuple[int, float]) -> None:
+        """Continue the results of an earlier run from a checkpoint; after `prepare`.
+
+        Args:
+            step: step of the checkpoint; results of later steps are removed.
+            seen: number and time of the last step before it that the pipeline received.
 
         Raises:
             OutputError: on all ranks, a file cannot be written.
         """
         with collective(self._comm):
             for scheduled in self._scheduled if self._comm.rank == 0 else ():
-                for name in scheduled.action.files():
-                    if Path(name).suffix in _GROWING:
-                        truncate_after(self._setup.folder / name, step)
+                scheduled.action.truncate(step)
+        for scheduled in self._scheduled:
+            scheduled.trigger.record_step(*seen)
+        self.counts.seen = seen
 
     def fields(self) -> set[str]:
         """Return the stream's own fields that the actions read; valid after `prepare`."""
@@ -177,7 +179,14 @@ class Pipeline:
         counts = self.counts
         counts.steps += 1
         counts.first = index if counts.first is None else counts.first
-        counts.last, counts.time = index, time
+        if counts.last is not None and index <= counts.last and not counts.unordered:
+            counts.unordered = True
+            self._say(
+                f"Step {index} follows step {counts.last}: the numbers of the stream's steps do "
+                "not increase. All steps are kept, in the order of their arrival; files that are "
+                "named by the number of a step hold the latest one."
+            )
+        counts.last, counts.time, counts.seen = index, time, (index, time)
         for scheduled in self._scheduled:
             scheduled.trigger.record_step(index, time)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from string import Formatter
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -71,6 +72,30 @@ MovieFile = Annotated[
     str, AfterValidator(suffixed(MOVIES, "; 'file' of a picture takes .png and .jpg"))
 ]
 ResultFile = Annotated[str, AfterValidator(result_file)]
+
+
+def pictures_after(folder: Path, pattern: str, name: str, step: int) -> list[Path]:
+    """Return the existing pictures of steps after `step`; none if their names have no step.
+
+    Args:
+        folder: folder of results.
+        pattern: name of the pictures, a `PicturePattern`.
+        name: name of the action.
+        step: last step whose picture is left out.
+    """
+    expression = ""
+    for text, key, _, _ in Formatter().parse(pattern):
+        expression += re.escape(text)
+        if key == "step" and "(?P<step>" not in expression:
+            expression += r"(?P<step>\d+)"
+        elif key is not None:
+            expression += re.escape(name) if key == "name" else ".+?"
+    found = []
+    for path in folder.rglob(f"*{PurePosixPath(pattern).suffix}"):
+        match = re.fullmatch(expression, path.relative_to(folder).as_posix())
+        if match and "step" in match.groupdict() and int(match["step"]) > step:
+            found.append(path)
+    return found
 
 
 def plain_name(name: str) -> str:

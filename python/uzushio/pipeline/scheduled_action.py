@@ -58,6 +58,8 @@ class StepCounts:
         first: number of the first step.
         last: number of the last step.
         time: time of the last step.
+        seen: number and time of the last step, also of the run before a restart.
+        unordered: whether a step had the number of an earlier one, or a smaller one.
     """
 
     steps: int = 0
@@ -66,6 +68,8 @@ class StepCounts:
     first: int | None = None
     last: int | None = None
     time: float = 0.0
+    seen: tuple[int, float] | None = None
+    unordered: bool = False
 
 
 def check_distinct(actions: Sequence[ScheduledAction]) -> None:

@@ -12,34 +12,50 @@ import numpy as np
 
 from uzushio.errors import OutputError
 from uzushio.files import atomic_write
+from uzushio.pipeline.lines import truncate_after
 
 
 class Table:
     """CSV file whose first columns are the number and the time of a step.
 
-    `add` writes all rows of a step to the file or none. A restarted or repeated run replaces the
-    rows of the steps that it repeats.
+    `add` writes all rows of a step to the end of the file, or none; its cost does not depend on the
+    number of earlier rows, which are in the file alone. A repeated job replaces the rows of the
+    steps that it repeats: those from the number of its first step on.
     """
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+    def __init__(self, path: Path, columns: Sequence[str], begun: bool = False) -> None:
         """Set path and columns; no file is opened.
 
         Args:
             path: path of the file.
             columns: names of the columns after `step` and `time`.
+            begun: whether this job has added rows to the file already; they are kept.
         """
         self.path, self.columns = path, ["step", "time", *columns]
-        self._steps: list[np.ndarray] | None = None  # (rows, columns) of each
+        self.begun, self._checked = begun, False
+        self._last = np.empty((0, len(self.columns)))
 
     @property
     def values(self) -> np.ndarray:
-        """Return all rows, (rows, columns)."""
-        return np.concatenate([np.empty((0, len(self.columns))), *(self._steps or [])])
+        """Read all rows, (rows, columns).
+
+        Raises:
+            OutputError: the file holds other rows.
+        """
+        if not self.path.exists():
+            return np.empty((0, len(self.columns)))
+        try:
+            rows = np.loadtxt(self.path, delimiter=",", skiprows=self._heading_lines(), ndmin=2)
+            return rows.reshape(-1, len(self.columns))
+        except ValueError as error:
+            raise OutputError(
+                f"{self.path} contains a value that is not a number ({error}); move it away."
+            ) from error
 
     @property
     def last(self) -> np.ndarray:
-        """Return the rows of the latest step, (rows, columns)."""
-        return self._steps[-1] if self._steps else self.values
+        """Rows that were added last, (rows, columns)."""
+        return self._last
 
     def add(self, index: int, time: float, rows: Iterable[Sequence[float]] | np.ndarray) -> None:
         """Add the rows of a step.
@@ -47,38 +63,27 @@ class Table:
         Raises:
             OutputError: the file has other columns. OSError: it cannot be written.
         """
-        if self._steps is None:
-            self._steps = self._found()
-        again = [step for step in self._steps if step[0, 0] >= index]
-        if again or not self.path.exists():
-            del self._steps[len(self._steps) - len(again) :]
-            self._rewrite(self.values)
-        fresh = np.array([[index, time, *row] for row in rows], float)
-        self._append(_text(fresh.tolist()))
-        self._steps.append(fresh)
-
-    def _found(self) -> list[np.ndarray]:
-        """Read the rows of the file, by step."""
         if not self.path.exists():
-            return []
-        with self.path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.reader(file))
-        if not lines or lines[0] != self.columns:
-            raise OutputError(
-                f"{self.path} has other columns than {', '.join(self.columns)}; move it away, "
-                "or give the action another name."
-            )
-        try:
-            rows = np.array(lines[1:], float).reshape(-1, len(self.columns))
-        except ValueError as error:
-            raise OutputError(
-                f"{self.path} contains a value that is not a number ({error}); move it away."
-            ) from error
-        ends = np.flatnonzero(np.diff(rows[:, 0])) + 1
-        return [step for step in np.split(rows, ends) if len(step)]
+            atomic_write(self.path, _text([self.columns]))
+        elif not self._checked:
+            self._heading_lines()
+            if not self.begun:
+                truncate_after(self.path, index - 1)
+        self.begun = self._checked = True
+        added = np.array([[index, time, *row] for row in rows], float)
+        self._append(_text(added.tolist()))
+        self._last = added
 
-    def _rewrite(self, rows: np.ndarray) -> None:
-        atomic_write(self.path, _text([self.columns, *rows.tolist()]))
+    def _heading_lines(self) -> int:
+        """Return the number of lines of the names; raises `OutputError` for other columns."""
+        with self.path.open(newline="", encoding="utf-8") as file:
+            lines = csv.reader(file)
+            if next(lines, None) != self.columns:
+                raise OutputError(
+                    f"{self.path} has other columns than {', '.join(self.columns)}; move it away, "
+                    "or give the action another name."
+                )
+            return lines.line_num
 
     def _append(self, text: str) -> None:
         data, file = text.encode(), os.open(self.path, os.O_WRONLY | os.O_APPEND)

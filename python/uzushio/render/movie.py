@@ -8,7 +8,6 @@ players and slide programs. A GIF consists of whole pictures in any case.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 from collections.abc import Sequence
 from fractions import Fraction
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
-from uzushio.files import atomic_file
+from uzushio.files import atomic_file, free_name
 from uzushio.render.picture import Picture
 from uzushio.render.video_frame import FrameConverter, set_format
 
@@ -127,7 +126,7 @@ class Movie:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if keep and self.path.exists():
-                self.path.rename(_free_name(self.path))
+                self.path.rename(free_name(self.path))
             self._file = self.path.open("wb")
         except OSError as error:
             raise OutputError(f"The movie cannot be created: {system_sentence(error)}") from error
@@ -251,12 +250,6 @@ def _indexed(pixels: NDArray[np.uint8]) -> VideoFrame:
     palette[: len(colors), 1:] = colors
     both: Any = (np.asarray(found), palette)  # PyAV's stubs lack palettes
     return VideoFrame.from_ndarray(both, format="pal8")
-
-
-def _free_name(path: Path) -> Path:
-    """Return the path with the first free number before its suffix."""
-    others = (path.with_name(f"{path.stem}.{n}{path.suffix}") for n in itertools.count(1))
-    return next(other for other in others if not other.exists())
 
 
 def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Encoder:

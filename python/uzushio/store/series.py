@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MARK = "uzushio_extract"
 _AXES = ("z", "y", "x")
 _MAX_CHUNK_BYTES = 8 << 20  #: default maximum of the bytes of a chunk
+#: Default maximum of the bytes of a chunk of several steps, which each of them writes again.
+_MAX_REPLACED_BYTES = 128 << 10
 
 
 @contextmanager
@@ -47,25 +49,39 @@ def is_extract(path: Path) -> bool:
         return False
 
 
+def count_before(steps: Sequence[int], index: int) -> int:
+    """Return the number of steps before the first one with a number of at least `index`."""
+    return next((place for place, step in enumerate(steps) if step >= index), len(steps))
+
+
 class ZarrSeries:
     """Store that grows by steps, and that xarray can open at any time.
 
-    Each array has one or more chunks for each step. Chunks do not depend on the distribution: the
-    rank with the largest share of a chunk receives the rest from other ranks and writes it. A step
-    is complete when the consolidated metadata, a single file, are replaced: after a crash the store
-    contains the steps before.
+    Chunks do not depend on the distribution: the rank with the largest share of a chunk receives
+    the rest from other ranks and writes it. A small step shares its chunk with the following ones,
+    and the chunk's file is replaced with each of them. A step is complete when the consolidated
+    metadata, a single file, are replaced: after a crash the store contains the steps before.
     """
 
-    def __init__(self, path: Path, schema: StoreSchema, chunks: Index | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: StoreSchema,
+        chunks: Index | None = None,
+        steps_per_chunk: int | None = None,
+        begun: bool = False,
+    ) -> None:
         """Set path and schema; no file is opened.
 
         Args:
             path: path of the group, by convention with the suffix .zarr.
             schema: points and variables.
             chunks: points of a chunk along z, y, x; None: chosen by the size in bytes.
+            steps_per_chunk: steps in a chunk of a new store; None: chosen by the size in bytes.
+            begun: whether this job has appended steps already; they are kept.
         """
-        self.path, self.schema = path, schema
-        self._chunks = chunks
+        self.path, self.schema, self.begun = path, schema, begun
+        self._chunks, self._steps_per_chunk = chunks, steps_per_chunk
         self._steps: list[int] | None = None
         self.bytes = 0  #: bytes written by this rank, before compression
 
@@ -80,6 +96,15 @@ class ZarrSeries:
             size[longest] = -(-size[longest] // 2)
         return tuple(size)
 
+    def _steps_of_chunk(self, variable: Variable) -> int:
+        """Return the number of steps of a variable in a chunk."""
+        if self._steps_per_chunk is not None:
+            return self._steps_per_chunk
+        points = int(np.prod(self.chunk(variable)))
+        return max(
+            1, _MAX_REPLACED_BYTES // (points * variable.components * variable.dtype.itemsize)
+        )
+
     def append(
         self,
         index: int,
@@ -87,7 +112,9 @@ class ZarrSeries:
         distribution: Distribution,
         values: Mapping[str, Sequence[np.ndarray]],
     ) -> None:
-        """Append a step (collective); existing steps with this or a later number are removed.
+        """Append a step (collective).
+
+        The first call removes existing steps with this or a later number, of an earlier job.
 
         Args:
             index: the solver's number of the step.
@@ -132,13 +159,30 @@ class ZarrSeries:
         with collective(comm), _naming_path(self.path):
             receive_all(transfer, put)
 
+    def truncate(self, step: int) -> None:
+        """Remove the steps after `step` (rank 0); raises OSError."""
+        if not is_extract(self.path):
+            return
+        steps = self._open(whole_steps=True)["step"][...].reshape(-1).tolist()
+        keep = count_before(steps, step + 1)
+        if keep == len(steps):
+            return
+        if keep == 0:
+            shutil.rmtree(self.path)
+            return
+        group = self._open()
+        for _, array in group.arrays():
+            if (array.metadata.dimension_names or ("",))[0] == "time":
+                array.resize((keep, *array.shape[1:]))
+        consolidate(self.path)
+
     # ---- rank 0 -------------------------------------------------------------------------------
 
     def _ensure_capacity(self, index: int) -> None:
         """Resize all arrays to one step more than the steps before `index`."""
         if self._steps is None:
             self._steps = self._stored_steps(index)
-        self._steps = [step for step in self._steps if step < index]
+        self.begun = True
         group = self._open() if self.path.exists() else None
         if group is None or not self._steps:
             group = self._create()
@@ -151,7 +195,7 @@ class ZarrSeries:
                 array.resize((room, *array.shape[1:]))
 
     def _stored_steps(self, index: int) -> list[int]:
-        """Return the numbers of the existing steps; raises `OutputError` for another store."""
+        """Return the numbers of the steps to keep; raises `OutputError` for another store."""
         if not self.path.exists():
             return []
         if not is_extract(self.path):
@@ -161,12 +205,13 @@ class ZarrSeries:
             )
         group = self._open(whole_steps=True)
         steps = [int(step) for step in group["step"][:]]
-        if any(step < index for step in steps) and not self._same(group):
+        kept = steps if self.begun else steps[: count_before(steps, index)]
+        if kept and not self._same(group):
             raise OutputError(
                 f"{self.path} has {len(steps)} steps of other fields or points; move it away, or "
                 "write to another name."
             )
-        return steps
+        return kept
 
     def _same(self, group: Any) -> bool:
         """Whether a store has the same points and variables."""
@@ -233,7 +278,11 @@ class ZarrSeries:
         group.create_array(
             name,
             shape=(*[0][:ahead], *self._shape(variable)),
-            chunks=(*[1][:ahead], *(size[axis] for axis in self.schema.kept), *variable.shape),
+            chunks=(
+                *[self._steps_of_chunk(variable)][:ahead],
+                *(size[axis] for axis in self.schema.kept),
+                *variable.shape,
+            ),
             dtype=variable.dtype,
             fill_value=variable.dtype.type(nothing),
             dimension_names=tuple(names),

@@ -43,6 +43,9 @@ class ExtractSettings(SelectionSettings):
     chunks: tuple[int, int, int] | None = Field(
         None, description="points of a chunk of Zarr along z, y, x"
     )
+    steps_per_chunk: Annotated[int, Field(gt=0)] | None = Field(
+        None, description="steps in a chunk of Zarr; as many as make 128 KiB if not given"
+    )
     compatible: bool = Field(
         False,
         description="VTKHDF for ParaView before 6.2: an unstructured grid if it reads no other",
@@ -76,7 +79,7 @@ class Extract(Action[ExtractSettings]):
     settings_model: ClassVar[type[Section]] = ExtractSettings
     _selection: GridSelection
     _need: Need
-    _stores: list[ZarrSeries | VtkhdfSeries]
+    _stores: Sequence[ZarrSeries | VtkhdfSeries] = ()
 
     def files(self) -> Sequence[str]:
         """Return the stores."""
@@ -96,7 +99,8 @@ class Extract(Action[ExtractSettings]):
         self._need = Need(tuple(names), region=self._selection.region)
         schema = self._frame(stream, names)
         self._files = [self.setup.folder / one for one in settings.to or [f"{self.name}.zarr"]]
-        self._stores = [self._store(file, schema) for file in self._files]
+        begun = {store.path for store in self._stores if store.begun}
+        self._stores = [self._store(file, schema, file in begun) for file in self._files]
         self._names = {name: _plain(name) for name in names}
         self._steps = 0
         return [self._need]
@@ -119,17 +123,22 @@ class Extract(Action[ExtractSettings]):
     def _title(self) -> Mapping[str, Any]:
         return {"title": self.name, "source": "uzushio"}
 
-    def _store(self, file: Path, schema: StoreSchema) -> ZarrSeries | VtkhdfSeries:
+    def _store(self, file: Path, schema: StoreSchema, begun: bool) -> ZarrSeries | VtkhdfSeries:
         if file.suffix == ".zarr":
             chunks: Triple | None = self.settings.chunks
-            return ZarrSeries(file, schema, chunks)
+            return ZarrSeries(file, schema, chunks, self.settings.steps_per_chunk, begun)
         from uzushio.extracts.vtkhdf_layout import kind_of
         from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 
         try:
-            return VtkhdfSeries(file, schema, kind_of(schema, self.settings.compatible))
+            return VtkhdfSeries(file, schema, kind_of(schema, self.settings.compatible), begun)
         except OutputError as error:
             raise PipelineError(str(error).removesuffix(".")) from error
+
+    def truncate(self, step: int) -> None:
+        """Remove the later steps of all stores."""
+        for store in self._stores:
+            store.truncate(step)
 
     def run(self, context: Context) -> None:
         """Append the step to all stores; a failure of one store does not affect the others."""

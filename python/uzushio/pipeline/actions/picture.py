@@ -16,7 +16,7 @@ from uzushio.pipeline.actions.movie_writer import Fps, MovieWriter, check_fps
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.result_files import MovieFile, PicturePattern
+from uzushio.pipeline.result_files import MovieFile, PicturePattern, pictures_after
 from uzushio.pipeline.stream import Stream
 from uzushio.render.view import View
 
@@ -88,6 +88,13 @@ class ViewAction(Action[Any]):
         """Return the needs of all layers."""
         self._drawing = Drawing.of(self.view(), self.setup)
         return self._drawing.prepare(stream)
+
+    def truncate(self, step: int) -> None:
+        """Remove the pictures of later steps; an earlier movie is kept under another name."""
+        pattern = getattr(self.settings, "file", None)
+        if pattern is not None:
+            for path in pictures_after(self.setup.folder, pattern, self.name, step):
+                path.unlink()
 
     def run(self, context: Context) -> None:
         """Draw the picture, and write it."""

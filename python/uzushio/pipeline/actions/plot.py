@@ -21,6 +21,8 @@ from uzushio.pipeline.table import Table
 from uzushio.render.typeface import mathtext
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.stream import Stream
 
@@ -62,6 +64,7 @@ class Plot(Action[PlotSettings]):
 
     settings_model: ClassVar[type[Section]] = PlotSettings
     _curves: list[tuple[np.ndarray, np.ndarray, str]]
+    _table: Table | None = None
 
     def files(self) -> Sequence[str]:
         """Return the figures and the table."""
@@ -74,7 +77,8 @@ class Plot(Action[PlotSettings]):
         self._time_unit = stream.time_unit
         self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
         folder = self.setup.folder
-        self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
+        begun = self._table is not None and self._table.begun
+        self._table = Table(folder / f"{self.name}.csv", self._subject.columns, begun)
         self._drawing = FigureFile(folder, self.name, self.settings, TimeBudget.of(self.setup))
         self._steps, self._time = 0, 0.0
         if self.setup.comm.rank == 0:
@@ -85,6 +89,7 @@ class Plot(Action[PlotSettings]):
         """Add rows to the table, and draw."""
         with context.section("reduce"):
             rows = self._subject.rows(context)
+        assert self._table is not None
         with collective(context.comm), context.section("plot"):
             self._time = context.time
             if context.comm.rank == 0:
@@ -97,8 +102,13 @@ class Plot(Action[PlotSettings]):
         if self._subject.of_one_step:
             unit = mathtext(self._time_unit)
             title = f"{title},  t = {self._time:.4g}{f' {unit}' if unit else ''}"
+        self._drawing.draw(title, self._paint, self._curves, now)
+
+    def _paint(self, axes: Axes) -> None:
+        """Draw the chart; the table is read only when a figure is due."""
+        assert self._table is not None
         rows = self._table.last if self._subject.of_one_step else self._table.values
-        self._drawing.draw(title, self._subject.chart(rows).paint, self._curves, now)
+        self._subject.chart(rows).paint(axes)
 
     def close(self) -> None:
         """Update the figure to the last step."""
@@ -107,6 +117,7 @@ class Plot(Action[PlotSettings]):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the files and counts."""
+        assert self._table is not None
         return {
             "files": [*(path.name for path in self._drawing.paths), self._table.path.name],
             "steps": self._steps,

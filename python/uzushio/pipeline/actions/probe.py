@@ -21,9 +21,11 @@ from uzushio.pipeline.table import Table
 from uzushio.render.typeface import mathtext
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
-    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.context import Context, Setup
     from uzushio.pipeline.stream import Stream
 
 Point = tuple[float, float, float]
@@ -84,6 +86,10 @@ class Probe(Action[ProbeSettings]):
 
     settings_model: ClassVar[type[Section]] = ProbeSettings
 
+    def __init__(self, settings: ProbeSettings, name: str, setup: Setup) -> None:
+        super().__init__(settings, name, setup)
+        self._tables: dict[Path, Table] = {}
+
     def files(self) -> Sequence[str]:
         """Return figures and tables of the points and of each line."""
         names = [
@@ -107,11 +113,9 @@ class Probe(Action[ProbeSettings]):
         self._interpolation = Interpolation(grid, np.concatenate(places), names)
         folder = self.setup.folder
         columns = [f"{field} at {name}" for field in fields for name in settings.named]
-        self._points = Table(folder / f"{self.name}.csv", columns) if settings.named else None
-        self._lines = {
-            name: Table(folder / f"{self.name}-{name}.csv", ["distance", "x", "y", "z", *fields])
-            for name in settings.lines
-        }
+        self._points = self._table("", columns) if settings.named else None
+        along = ["distance", "x", "y", "z", *fields]
+        self._lines = {name: self._table(f"-{name}", along) for name in settings.lines}
         budget = TimeBudget.of(self.setup)
         self._drawings = {
             name: FigureFile(folder, f"{self.name}{'-' if name else ''}{name}", settings, budget)
@@ -120,6 +124,13 @@ class Probe(Action[ProbeSettings]):
         self._steps, self._time = 0, 0.0
         self._need = Need(tuple(fields), region=self._interpolation.region)
         return [self._need]
+
+    def _table(self, suffix: str, columns: Sequence[str]) -> Table:
+        """Make a table; rows that this job has added to its file are kept."""
+        path = self.setup.folder / f"{self.name}{suffix}.csv"
+        begun = path in self._tables and self._tables[path].begun
+        table = self._tables[path] = Table(path, columns, begun)
+        return table
 
     def run(self, context: Context) -> None:
         """Add rows to the tables; figures are drawn at the end."""

@@ -11,6 +11,7 @@ from pydantic import Field
 from uzushio.config.section import Section
 from uzushio.domain.box import Box
 from uzushio.errors import OutputError, PipelineError
+from uzushio.files import free_name
 from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
@@ -123,6 +124,11 @@ class Statistics(Action[StatisticsSettings]):
             name: Variable(name, double, 1, {"units": unit} if unit else {})
             for name, unit in found.items()
         }
+
+    def truncate(self, step: int) -> None:
+        """Keep the statistics of the run before a restart under another name."""
+        if self._path.exists():
+            self._path.rename(free_name(self._path))
 
     def run(self, context: Context) -> None:
         """Add a sample, and write the store if it is due."""
