@@ -176,17 +176,8 @@ class Pipeline:
         self._record_step(index, time)
 
     def _record_step(self, index: int, time: float) -> None:
-        counts = self.counts
-        counts.steps += 1
-        counts.first = index if counts.first is None else counts.first
-        if counts.last is not None and index <= counts.last and not counts.unordered:
-            counts.unordered = True
-            self._say(
-                f"Step {index} follows step {counts.last}: the numbers of the stream's steps do "
-                "not increase. All steps are kept, in the order of their arrival; files that are "
-                "named by the number of a step hold the latest one."
-            )
-        counts.last, counts.time, counts.seen = index, time, (index, time)
+        if notice := self.counts.add(index, time):
+            self._say(notice)
         for scheduled in self._scheduled:
             scheduled.trigger.record_step(index, time)
 

@@ -71,6 +71,20 @@ class StepCounts:
     seen: tuple[int, float] | None = None
     unordered: bool = False
 
+    def add(self, index: int, time: float) -> str | None:
+        """Count a step; return a notice at the first one that does not have a larger number."""
+        before, self.last = self.last, index
+        self.first = index if self.first is None else self.first
+        self.steps, self.time, self.seen = self.steps + 1, time, (index, time)
+        if before is None or index > before or self.unordered:
+            return None
+        self.unordered = True
+        return (
+            f"Step {index} follows step {before}: the numbers of the stream's steps do not "
+            "increase. All steps are kept, in the order of their arrival; files that are named by "
+            "the number of a step hold the latest one."
+        )
+
 
 def check_distinct(actions: Sequence[ScheduledAction]) -> None:
     """Raise `PipelineError` if two actions have the same name or write to the same file."""
