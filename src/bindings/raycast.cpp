@@ -110,7 +110,8 @@ std::unique_ptr<Scene> make_scene(std::vector<std::string> fields,
 using BlockWithFields = std::pair<std::shared_ptr<Block>, std::vector<std::size_t>>;
 
 nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<BlockWithFields>& blocks,
-               const Image& image, const std::optional<Depth>& depth, int threads) {
+               const Image& image, const std::optional<Depth>& depth, int threads,
+               const nb::object& check) {
     raycast::ImageBuffer buffer;
     buffer.format = image.dtype() == nb::dtype<float>() ? raycast::PixelFormat::rgba_float
                                                         : raycast::PixelFormat::rgba8;
@@ -120,10 +121,25 @@ nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<Block
     std::vector<raycast::BlockSource> sources;
     for (const auto& [block, fields] : blocks)
         sources.push_back({block.get(), fields});
+    std::optional<nb::python_error> raised;
+    const auto interrupted = [&] {
+        const nb::gil_scoped_acquire lock;
+        try {
+            if (PyErr_CheckSignals() != 0)
+                throw nb::python_error();
+            if (!check.is_none())
+                check();
+        } catch (nb::python_error& error) {
+            raised.emplace(std::move(error));
+        }
+        return raised.has_value();
+    };
     const auto statistics = [&] {
         const nb::gil_scoped_release unlock;
-        return raycast::cast(scene, camera, width, height, sources, buffer, threads);
+        return raycast::cast(scene, camera, width, height, sources, buffer, threads, interrupted);
     }();
+    if (raised)
+        throw nb::python_error(std::move(*raised));
     nb::object bounds = nb::none();
     const auto& pixels = statistics.pixel_bounds;
     if (!pixels.empty())
@@ -163,7 +179,7 @@ void bind_raycast(nb::module_& module) {
         .def(nb::new_(&make_scene), "fields"_a, "layers"_a, "z"_a, "y"_a, "x"_a, "step"_a,
              "step_in_cells"_a, "half_spaces"_a, "bounding_box"_a.none(), "line_width"_a);
     module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
-               "threads"_a,
+               "threads"_a, "check"_a.none(),
                "Draw into memory; return bounds, number of non-finite values, hits and ranges of "
                "the layers.");
 }

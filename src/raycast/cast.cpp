@@ -1,7 +1,11 @@
 #include "raycast/cast.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <set>
 
@@ -93,11 +97,34 @@ void describe_fields(const Scene& scene, std::span<const BlockSource> sources, i
     }
 }
 
+/// Interruption of all threads by a function that the calling thread calls at intervals.
+class Interruption {
+  public:
+    explicit Interruption(const std::function<bool()>& interrupted) : interrupted_(interrupted) {}
+
+    /// Return whether the work is interrupted; each thread calls it before a tile.
+    bool check() {
+        if (interrupted_ && omp_get_thread_num() == 0 && !set_ && Clock::now() >= next_) {
+            set_ = interrupted_();
+            next_ = Clock::now() + std::chrono::milliseconds(50);
+        }
+        return set_;
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    const std::function<bool()>& interrupted_;
+    std::atomic<bool> set_ = false;
+    Clock::time_point next_ = Clock::now();
+};
+
 } // namespace
 
 CastStatistics cast(const Scene& scene, const Camera& camera, int width, int height,
-                    std::span<const BlockSource> sources, const ImageBuffer& buffer, int threads) {
+                    std::span<const BlockSource> sources, const ImageBuffer& buffer, int threads,
+                    const std::function<bool()>& interrupted) {
     CastStatistics statistics;
+    Interruption interruption(interrupted);
     const CastPlan plan(scene, camera, width, height, sources, threads);
     statistics.pixel_bounds = plan.pixel_bounds;
     statistics.hits.resize(scene.layers.size());
@@ -123,12 +150,15 @@ CastStatistics cast(const Scene& scene, const Camera& camera, int width, int hei
         }
 #pragma omp for collapse(2) schedule(dynamic) nowait
         for (int j = 0; j < rows; ++j)
-            for (int i = 0; i < columns; ++i)
+            for (int i = 0; i < columns; ++i) {
+                if (interruption.check())
+                    continue;
                 for (int y = top + j * tile; y < std::min(top + (j + 1) * tile, bottom); y += side)
                     for (int x = left + i * tile; x < std::min(left + (i + 1) * tile, right);
                          x += side)
                         write(buffer, marcher.draw(x, y), width, x, y, std::min(side, width - x),
                               std::min(side, height - y));
+            }
 #pragma omp critical
         {
             statistics.nonfinite_count += marcher.nonfinite_pixels();

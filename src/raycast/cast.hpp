@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -28,7 +29,11 @@ struct CastStatistics {
 };
 
 /// Draw blocks, front to back, with a number of threads.
+///
+/// The calling thread calls `interrupted` several times a second, if it is given; once that returns
+/// true, the remaining tiles of the image are left out.
 CastStatistics cast(const Scene& scene, const Camera& camera, int width, int height,
-                    std::span<const BlockSource> sources, const ImageBuffer& buffer, int threads);
+                    std::span<const BlockSource> sources, const ImageBuffer& buffer, int threads,
+                    const std::function<bool()>& interrupted = {});
 
 } // namespace uzushio::raycast

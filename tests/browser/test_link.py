@@ -16,8 +16,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from uzushio.pipeline import load
-from uzushio.viewer.exchange import Status
 from uzushio.viewer.session import Session
+from uzushio.viewer.stream_state import Status
 
 
 def test_the_link_has_figures(live: Live) -> None:

@@ -10,16 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.viewer.exchange import (
-    DrawnPicture,
-    DrawRequest,
-    Exchange,
-    FieldDescription,
-    MeshDescription,
-    ProbeValue,
-    Status,
-    StreamDescription,
-)
+from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, ProbeValue
 from uzushio.viewer.plot_state import PlotRequest
 from uzushio.viewer.steering_state import (
     SteerableParameter,
@@ -27,6 +18,7 @@ from uzushio.viewer.steering_state import (
     SteeringRequest,
     SteeringState,
 )
+from uzushio.viewer.stream_state import FieldDescription, MeshDescription, Status, StreamDescription
 
 BOUNDS = ((0.0, 4.0), (0.0, 2.0), (-1.0, 1.0))
 RUNNING = StreamDescription(

@@ -14,8 +14,9 @@ from drawn_views import RUNNING, DrawingSide, color_of
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from uzushio.render.view import View
-from uzushio.viewer.exchange import Exchange, StreamDescription
+from uzushio.viewer.exchange import Exchange
 from uzushio.viewer.gateway import Gateway
+from uzushio.viewer.stream_state import StreamDescription
 
 #: Timeout of a change that the page shows, milliseconds.
 LIMIT = 60_000

@@ -19,16 +19,9 @@ import numpy as np
 from PIL import Image
 
 from uzushio.viewer.document import ViewDocument
-from uzushio.viewer.exchange import (
-    DrawnPicture,
-    DrawRequest,
-    Exchange,
-    FieldDescription,
-    MeshDescription,
-    ProbeValue,
-    StreamDescription,
-)
+from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, ProbeValue
 from uzushio.viewer.gateway import Gateway
+from uzushio.viewer.stream_state import FieldDescription, MeshDescription, StreamDescription
 
 #: Settings of a new page's view.
 START = {"layers": [{"kind": "slice", "field": "u"}], "size": [320, 180]}

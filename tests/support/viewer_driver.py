@@ -15,18 +15,13 @@ from uzushio.job.job import Job
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.render.view import View
 from uzushio.staging.contact import Contact
-from uzushio.viewer.exchange import (
-    DrawnPicture,
-    DrawRequest,
-    Exchange,
-    ProbeValue,
-    Status,
-    StreamDescription,
-)
+from uzushio.viewer.budget import Budget
+from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, ProbeValue
 from uzushio.viewer.loop import ViewLoop
 from uzushio.viewer.plot_state import PlotState
 from uzushio.viewer.scene import Scene
 from uzushio.viewer.steps import open_steps
+from uzushio.viewer.stream_state import Status, StreamDescription
 
 
 class RequestFailed(Exception):  # noqa: N818 - what a page shows
@@ -152,7 +147,7 @@ def run_viewer(
 
     with Job(comm, signals=signals) as job:
         steps = open_steps(Contact(contact, **options), job.comm)
-        scene = Scene(job.comm, Path())
+        scene = Scene(job.comm, Path(), Budget(job.stop.asked))
         if comm.rank == 0:
             threading.Thread(target=drive, daemon=True).start()
         received = ViewLoop(job, steps, scene, exchange, rewind, "test", first).run(ended.is_set)

@@ -14,7 +14,8 @@ from pipeline_case import Flow
 from uzushio import pipeline
 from uzushio.config import yaml_file
 from uzushio.errors import CaseError, ViewerError
-from uzushio.viewer.document import MAX_BYTES, RefusedChange, ViewDocument
+from uzushio.viewer.document import ViewDocument
+from uzushio.viewer.document_limits import MAX_BYTES, RefusedChange
 
 SLICE = {"kind": "slice", "field": "u"}
 V = ("views", "a")

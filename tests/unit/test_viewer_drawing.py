@@ -169,12 +169,17 @@ def test_limits_that_follow_smoothly_stay_while_a_step_is_drawn_again(store: Pat
     [
         ([{**SLICE, "field": "w"}], {}, "'w' is not known", ("views", "a", "layers", 0, "field")),
         (
-            [SLICE, {"kind": "isosurface", "field": "u", "values": 1, "color": {"field": "w"}}],
+            [{"kind": "isosurface", "field": "u", "values": 1, "color": {"field": "w"}}],
             {},
             "'w' is not known",
-            ("views", "a", "layers", 1, "color", "field"),
+            ("views", "a", "layers", 0, "color", "field"),
         ),
-        ([SLICE], {"s": "u + nothing"}, "'nothing' is not known", ("sources", "s")),
+        (
+            [{**SLICE, "field": "s"}],
+            {"s": "u + nothing"},
+            "'nothing' is not known",
+            ("sources", "s"),
+        ),
     ],
 )
 def test_an_error_names_its_control_and_the_next_picture_is_drawn(
@@ -186,6 +191,46 @@ def test_an_error_names_its_control_and_the_next_picture_is_drawn(
             page.picture(view(*layers), given)
         assert failed.value.path == path
         assert page.picture(view()).step == 5
+
+    on_store(store, work)
+
+
+def test_a_layer_that_cannot_be_drawn_is_left_out_with_the_reason(store: Path) -> None:
+    surface = {"kind": "isosurface", "field": "u", "values": 8.0}
+    bad = {"kind": "isosurface", "field": "u", "values": 1, "color": {"field": "w"}}
+    derived = {**SLICE, "field": "s"}
+
+    def work(page: Driver) -> None:
+        whole = page.picture(view(SLICE, surface), name="b")
+        part = page.picture(view(SLICE, bad, surface, derived), {"s": "u + nothing"})
+        np.testing.assert_array_equal(part.pixels, whole.pixels)
+        (path, message), (other_path, other_message) = part.refused
+        assert path == ("views", "a", "layers", 1, "color", "field") and "'w'" in message
+        assert other_path == ("sources", "s") and "'nothing'" in other_message
+        assert [note.partition(":")[0] for note in part.notes] == [
+            "Layer 2 is left out", "Layer 4 is left out",
+        ]  # fmt: skip
+
+    on_store(store, work)
+
+
+def test_a_view_without_layers_is_its_background(store: Path) -> None:
+    def work(page: Driver) -> None:
+        page.picture(view())
+        empty = page.picture({"layers": [], "size": SIZE, "background": "#204060"})
+        assert (empty.pixels == (0x20, 0x40, 0x60)).all() and empty.step == 5
+        assert page.picture(view()).limits
+
+    on_store(store, work)
+
+
+def test_a_mistake_in_a_derived_field_concerns_only_the_views_that_use_it(store: Path) -> None:
+    sources = {"bad": "u +* v", "round": "round + u", "good": "2 * u"}
+
+    def work(page: Driver) -> None:
+        alone = page.picture(view({**SLICE, "field": "good"}), {"good": "2 * u"})
+        beside = page.picture(view({**SLICE, "field": "good"}), sources)
+        np.testing.assert_array_equal(beside.pixels, alone.pixels)
 
     on_store(store, work)
 

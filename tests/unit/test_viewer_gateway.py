@@ -21,8 +21,9 @@ from uzushio.render.view import View
 from uzushio.viewer import encoder
 from uzushio.viewer import gateway as gateway_module
 from uzushio.viewer.document import ViewDocument
-from uzushio.viewer.exchange import DrawnPicture, Exchange, Status
+from uzushio.viewer.exchange import DrawnPicture, Exchange
 from uzushio.viewer.gateway import Gateway, Limits
+from uzushio.viewer.stream_state import Status
 
 
 def test_a_page_receives_description_view_and_a_picture_of_its_size(tmp_path: Path) -> None:

@@ -148,8 +148,12 @@ def test_a_plot_that_cannot_be_made_says_why_and_the_others_are_made(tmp_path: P
         publish(writer, 0)
         of_step(page, "s", 0)
         assert "'q'" in page.plots["wrong"].text and page.plots["wrong"].chart is None
-        page.exchange.want_plots(requested({"s": SERIES}, {"q": "2 * missing"}))
-        page.until(lambda: "'missing'" in page.plots["s"].text, "an error")
+        page.exchange.want_plots(
+            requested({"s": SERIES, "wrong": wrong}, {"q": "2 * missing", "unused": "u +"})
+        )
+        page.until(lambda: "'missing'" in page.plots["wrong"].text, "an error")
+        publish(writer, 1)
+        of_step(page, "s", 1)
 
     on_stream(tmp_path, work)
 

@@ -61,6 +61,7 @@ def view(
     Raises:
         UzushioError: the source, the pipeline or the address cannot be used.
     """
+    from uzushio.viewer.budget import Budget
     from uzushio.viewer.document import ViewDocument
     from uzushio.viewer.exchange import DrawRequest, Exchange
     from uzushio.viewer.loop import ViewLoop
@@ -87,7 +88,7 @@ def view(
         try:
             if gateway is not None:
                 _say_address(job, gateway, listening, source)
-            scene = Scene(job.comm, Path.cwd())
+            scene = Scene(job.comm, Path.cwd(), Budget(job.stop.asked))
             title = title_of(contact.contact)
             ViewLoop(job, steps, scene, exchange, rewind, title, first).run()
             steps.close()

@@ -33,6 +33,8 @@ class Setup:
         views: views of the file, by name.
         sections: monitor of this rank's sections.
         shared: objects shared by several actions, by key.
+        check: called several times a second while a picture is drawn; an exception that it raises
+            interrupts the drawing on all ranks.
     """
 
     comm: MPI.Comm
@@ -43,6 +45,7 @@ class Setup:
     views: Mapping[str, View] = field(default_factory=dict)
     sections: SectionMonitor = field(default_factory=SectionMonitor)
     shared: dict[object, Any] = field(default_factory=dict)
+    check: Callable[[], None] | None = None
 
 
 class PartSource(Protocol):

@@ -238,16 +238,21 @@ class Drawing:
         if found is None:
             if len(self._renderers) == _MAX_RENDERERS:
                 self._renderers.pop(next(iter(self._renderers))).close()
-            comm, size, limits = self.setup.comm, self.view.size, self._limits
-            sections = self.setup.sections
+            comm, size = self.setup.comm, self.view.size
+            more: dict[str, Any] = {
+                "samples": samples,
+                "limits": self._limits,
+                "sections": self.setup.sections,
+                "check": self.setup.check,
+            }
             if self._by_vtk:
                 from uzushio.render.mesh_renderer import MeshRenderer
 
-                found = MeshRenderer(comm, *size, samples=samples, limits=limits, sections=sections)
+                found = MeshRenderer(comm, *size, **more)
             else:
                 from uzushio.render.renderer import Renderer
 
-                found = Renderer(comm, *size, samples=samples, limits=limits, sections=sections)
+                found = Renderer(comm, *size, **more)
         self._renderers[key] = found
         return found
 

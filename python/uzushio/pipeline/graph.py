@@ -167,8 +167,8 @@ class Graph:
                     result[other] = union(result[other], box) if other in result else box
         return result
 
-    def inputs(self, needs: Iterable[Need]) -> set[str]:
-        """Return the names of the fields of needs, and of all fields that these depend on.
+    def wanted(self, needs: Iterable[Need]) -> set[str]:
+        """Return the names of the fields of needs, on the grids of the needs.
 
         Raises:
             PipelineError: a field is unknown, or cannot be interpolated to the grid of its need.
@@ -178,6 +178,15 @@ class Graph:
             grid = self.stream.grid_of(need.fields[0])
             names |= {self.on_grid(name, grid) for name in need.fields}
             names |= {name for name in (need.corner_field(grid),) if name is not None}
+        return names
+
+    def inputs(self, needs: Iterable[Need]) -> set[str]:
+        """Return the names of the fields of needs, and of all fields that these depend on.
+
+        Raises:
+            PipelineError: a field is unknown, or cannot be interpolated to the grid of its need.
+        """
+        names = self.wanted(needs)
         for name in reversed(self.nodes):
             if name in names:
                 names |= set(self.nodes[name].of)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -18,6 +20,8 @@ Kind = Literal[
     "enstrophy",
     "strain_rate",
 ]
+#: Name of a field in an expression or a list of fields.
+_NAME = re.compile(r"[^\W\d]\w*")
 Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -55,3 +59,17 @@ class SourceSettings(Section):
     def fields(self) -> list[str]:
         """Input fields in the given order; none for an expression."""
         return [self.of] if isinstance(self.of, str) else list(self.of or ())
+
+
+def used_sources(
+    sources: Mapping[str, SourceSettings], texts: Iterable[str]
+) -> dict[str, SourceSettings]:
+    """Return the sources that fields or expressions name, and those on which these depend."""
+    found = set[str]()
+    waiting = list(texts)
+    while waiting:
+        for name in _NAME.findall(waiting.pop()):
+            if name in sources and name not in found:
+                found.add(name)
+                waiting += [sources[name].expression or "", *sources[name].fields]
+    return {name: source for name, source in sources.items() if name in found}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class StepValues:
         pool: BufferPool,
         sections: SectionMonitor,
         held: dict[str, BoxValues] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Prepare for a step; no values are read.
 
@@ -69,6 +70,8 @@ class StepValues:
             sections: receives the sections "read" and "derive".
             held: in a reader: values of the step in memory, by field. A box that one of them
                 contains is not read; the others are added.
+            check: called before each source is computed; an exception that it raises is the reason
+                why the source cannot be computed.
         """
         self._graph, self._plan, self._step, self._comm = graph, step_plan, step, comm
         self._inside, self._pool, self._sections = inside, pool, sections
@@ -76,14 +79,20 @@ class StepValues:
         self._loaded: set[str] = set()
         self._failures: dict[str, str] = {}
         self._held = {} if held is None else held
+        self._check = check or (lambda: None)
         self.bytes_read = 0
 
     def release(self) -> None:
         """Drop all references to the step."""
         self._tile_values.clear()
 
-    def load(self, needs: Iterable[Need]) -> None:
+    def load(self, needs: Sequence[Need], last: bool = False) -> None:
         """Read and compute the values of these needs that are not loaded yet (collective).
+
+        Args:
+            needs: the needs.
+            last: whether nothing else is loaded; results in between are then released when their
+                last use is computed.
 
         Raises:
             StagingError: on all ranks, values cannot be read.
@@ -92,7 +101,8 @@ class StepValues:
         self._loaded |= names
         self._read_fields(names)
         with self._sections.section("derive"):
-            self._derive([name for name in self._graph.nodes if name in names])
+            kept = self._graph.wanted(needs) if last else None
+            self._derive([name for name in self._graph.nodes if name in names], kept)
 
     def read(self, needs: Iterable[Need]) -> None:
         """Read the stream's own fields for these needs, and compute nothing (collective).
@@ -196,9 +206,15 @@ class StepValues:
         self.bytes_read += out.nbytes
         self._step.read(name, box, fill=hole, out=out)
 
-    def _derive(self, names: list[str]) -> None:
-        """Compute sources on all tiles; a failure on one rank counts on all."""
+    def _derive(self, names: list[str], kept: set[str] | None) -> None:
+        """Compute sources on all tiles; a failure on one rank counts on all.
+
+        Args:
+            names: of the sources, each after its inputs.
+            kept: fields whose values stay after their last use here; None: all.
+        """
         failed: dict[str, str] = {}
+        last_use = {other: name for name in names for other in self._graph.nodes[name].of}
         for name in names:
             node = self._graph.nodes[name]
             broken = [other for other in node.of if other in self._failures or other in failed]
@@ -206,6 +222,7 @@ class StepValues:
                 failed[name] = failed.get(broken[0]) or self._failures[broken[0]]
                 continue
             try:
+                self._check()
                 for number, (_, _, boxes) in enumerate(self._plan.tiles):
                     if name in boxes:
                         tile_values, box = self._tile_values[number], boxes[name]
@@ -220,6 +237,10 @@ class StepValues:
                         tile_values[name] = (box, node.compute(box, tile_values, take))
             except Exception as error:
                 failed[name] = f"the source '{name}' cannot be computed: {error}"
+            for other in () if kept is None else node.of:
+                if last_use[other] == name and other not in kept:
+                    for tile_values in self._tile_values:
+                        tile_values.pop(other, None)
         if self._comm.allreduce(len(failed)):
             for found in self._comm.allgather(failed):
                 self._failures |= found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,6 +75,7 @@ def cast(
     out: NDArray[Any] | None = None,
     depth: bool | NDArray[np.float32] = False,
     threads: int = 0,
+    check: Callable[[], None] | None = None,
 ) -> Result:
     """Draw the blocks of a scene.
 
@@ -89,6 +90,8 @@ def cast(
             it is written.
         depth: Whether to compute the depth, or memory for it, of shape (height, width).
         threads: Number of threads; `default_threads` if 0.
+        check: Called several times a second while the image is drawn; an exception that it raises
+            ends the call.
 
     Raises:
         ValueError: A block lacks a field of the scene or is not part of its domain, or memory has
@@ -108,7 +111,7 @@ def cast(
         depths = _memory(given, (height, width), np.dtype(np.float32), "depth")
     parts = [(block.core, _field_indices(scene, block)) for block in blocks if not block.empty]
     bounds, nan_count, hits, ranges = _core.raycast.cast(
-        _scene(scene), _camera(camera), parts, image, depths, threads or default_threads()
+        _scene(scene), _camera(camera), parts, image, depths, threads or default_threads(), check
     )
     return Result(image, depths, bounds, nan_count, hits, ranges)
 

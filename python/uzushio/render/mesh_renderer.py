@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -75,6 +75,7 @@ class MeshRenderer:
             samples² times the work and memory.
         limits: State of colours that follow the values; None: a new one.
         sections: Monitor of the sections of all pictures; None: a new one.
+        check: Called before each layer; an exception that it raises is one of all ranks.
 
     Raises:
         RenderError: VTK is missing or cannot draw without a screen, on all ranks.
@@ -91,6 +92,7 @@ class MeshRenderer:
         samples: int = 2,
         limits: LimitTracker | None = None,
         sections: SectionMonitor | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         if not 1 <= samples <= 4:
             raise ValueError(f"a pixel has 1 to 4 samples along a side, not {samples}")
@@ -108,6 +110,7 @@ class MeshRenderer:
             frames=1,
         )
         self._samples = samples
+        self._check = check or (lambda: None)
         self._tracker = LimitTracker() if limits is None else limits
         self._monitor = SectionMonitor() if sections is None else sections
         self._annotator = Annotator(width, height)
@@ -171,10 +174,10 @@ class MeshRenderer:
             mine = _extent([mesh for meshes in data for mesh in meshes])
         extent = _box(self._reduce_ranges(mine))
         with collective(self._comm), render_errors():
-            found = [
-                surfaces(layer, meshes, bounds or extent)
-                for layer, meshes in zip(view.layers, data, strict=True)
-            ]
+            found = []
+            for layer, meshes in zip(view.layers, data, strict=True):
+                self._check()
+                found.append(surfaces(layer, meshes, bounds or extent))
             pairs = zip(view.layers, found, strict=True)
             ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
         ranks = [rank for rank, there in enumerate(self._comm.allgather(any(found))) if there]

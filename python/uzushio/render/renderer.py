@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -56,6 +56,8 @@ class Renderer:
             samples² times the work and memory.
         limits: State of colours that follow the values; None: a new one.
         sections: Monitor of the sections of all pictures; None: a new one.
+        check: Called several times a second while an image is cast; an exception that it raises is
+            one of all ranks.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Renderer:
         samples: int = 1,
         limits: LimitTracker | None = None,
         sections: SectionMonitor | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         from uzushio.compositing import Compositor
 
@@ -92,7 +95,7 @@ class Renderer:
         )
         self._samples = samples
         self._frames = frames
-        self._threads = threads
+        self._threads, self._check = threads, check
         self._cores = CoreSharing(comm)
         self._work = 1.0  # of this rank for the previous picture, seconds of one thread
         self._tracker = LimitTracker() if limits is None else limits
@@ -265,6 +268,7 @@ class Renderer:
                     format=self._pixels,
                     out=self._compositor.canvas(),
                     threads=threads,
+                    check=self._check,
                 )
                 counts[:] = [result.nan_count, *result.hits]
                 touched = result.bounds or (0, 0, 0, 0)

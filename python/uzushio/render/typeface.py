@@ -8,6 +8,7 @@ labels and units are plain text here.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,9 +114,11 @@ class Typeface:
     def _cut(self, text: str, size: int, width: float) -> str:
         if self.width(text, size) <= width:
             return text
-        while text and self.width(text + "…", size) > width:
-            text = text[:-1].rstrip()
-        return text + "…"
+        # The width grows with the number of letters.
+        longest = bisect_right(
+            range(len(text)), width, lo=1, key=lambda count: self.width(text[:count] + "…", size)
+        )
+        return text[: longest - 1].rstrip() + "…"
 
     def _open(self, size: int, slanted: bool) -> FreeTypeFont:
         from PIL import ImageFont

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from uzushio.viewer import messages
 from uzushio.viewer.client import Client, tell
-from uzushio.viewer.document import RefusedChange
+from uzushio.viewer.document_limits import RefusedChange
 from uzushio.viewer.session import Session
 
 #: Seconds between two checks whether a page is there; it has half of them to answer.
@@ -114,11 +114,15 @@ class Connection:
                 limit = f"a message above {messages.MAX_MESSAGE} bytes"
                 client.end(WSCloseCode.MESSAGE_TOO_BIG, limit)
                 return
-            elif not await self._apply(client, message.data):
-                invalid += 1
+            else:
+                began = time.perf_counter()
+                valid = await self._apply(client, message.data)
+                invalid += not valid
                 if invalid >= MAX_INVALID:
                     client.end(WSCloseCode.POLICY_VIOLATION, "invalid messages")
                     return
+                # The messages of one page take at most half of the time of this thread.
+                await asyncio.sleep(time.perf_counter() - began)
 
     async def _apply(self, client: Client, data: str | bytes) -> bool:
         """Apply a message, or answer why it has no effect; return whether it was valid."""

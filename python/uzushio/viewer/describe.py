@@ -11,8 +11,8 @@ from uzushio.pipeline.drawing import lines_of, thickened
 from uzushio.pipeline.stream import Grid, Stream
 from uzushio.staging.datamodel import Mesh
 from uzushio.staging.step import Step
-from uzushio.viewer.exchange import FieldDescription, MeshDescription, StreamDescription
 from uzushio.viewer.steps import Steps
+from uzushio.viewer.stream_state import FieldDescription, MeshDescription, StreamDescription
 
 Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,11 @@ from uzushio.pipeline import load
 from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.model import PipelineFile
 from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.stream import Stream
 from uzushio.render.view import View
+from uzushio.viewer.document_limits import RefusedChange, check_limits, check_sources
 from uzushio.viewer.plot_state import PlotRequest
 
-#: Maximum bytes of a view, and of the sources, as JSON.
-MAX_BYTES = 64 * 1024
 #: Maximum samples of a picture: pixels times samples of each.
 MAX_SAMPLES = 4 * 3840 * 2160
 #: Maximum number of plots.
@@ -62,18 +61,6 @@ class _Sections(PipelineFile):
         return self
 
 
-class RefusedChange(ViewerError):  # noqa: N818
-    """Change that was not applied.
-
-    Attributes:
-        path: of the control that caused it; empty if there is none.
-    """
-
-    def __init__(self, message: str, path: KeyPath = ()) -> None:
-        super().__init__(message)
-        self.path = path
-
-
 @dataclass
 class DocumentView:
     """View in the document.
@@ -97,10 +84,14 @@ class ViewDocument:
     Sources and plots, the only actions, are common to all pages; a view belongs to a page.
 
     A change is validated by the models of a pipeline file, and applied as a whole or not at all.
+
+    Attributes:
+        stream: content of the stream, for which changed sources are checked; None: not known.
     """
 
     def __init__(self) -> None:
         self.revision = 0
+        self.stream: Stream | None = None
         self.sources: dict[str, SourceSettings] = {}
         self.source_values: dict[str, Any] = {}
         self.plots: list[PlotItem] = []
@@ -188,6 +179,8 @@ class ViewDocument:
                 document["views"],
                 document.get("actions", []) if new_plots else [],
             )
+            if new_sources:
+                check_sources(checked.sources, self.sources, self.stream)
         except RefusedChange as error:
             # A mistake in a section as a whole is that of the only change in it.
             inside = [path for path, _ in changes if path[: len(error.path)] == error.path]
@@ -307,8 +300,7 @@ def _validate(sources: Any, views: Any, actions: Any) -> _Sections:
         (("actions",), actions),
         *((("views", n), one) for n, one in views.items()),
     ):
-        if len(json.dumps(section, default=str)) > MAX_BYTES:
-            raise RefusedChange(f"has more than {MAX_BYTES // 1024} kB; remove some of it", path)
+        check_limits(section, path)
     try:
         checked = _Sections.model_validate(values)
     except ValidationError as error:

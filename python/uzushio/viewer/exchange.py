@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uzushio.config.yaml_file import KeyPath
 from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.stream import Stream
 from uzushio.render.cameras import Vector
 from uzushio.render.view import View
 from uzushio.viewer.plot_state import PlotRequest, PlotState
 from uzushio.viewer.steering_state import SteeringAnswer, SteeringRequest, SteeringState
+from uzushio.viewer.stream_state import Status, StreamDescription
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class DrawnPicture:
         notes: sentences for the user.
         seconds: wall-clock time of `read`, `draw` and `composite` (with annotation).
         probe: values under the pointer, if the request has a pointer.
+        refused: layers that are left out: path of the control that caused it, and the reason.
     """
 
     request: DrawRequest
@@ -80,86 +84,7 @@ class DrawnPicture:
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     probe: ProbeValue | None = None
-
-
-@dataclass(frozen=True)
-class FieldDescription:
-    """Field of the stream; `range` is None until values were read."""
-
-    name: str
-    mesh: str
-    unit: str = ""
-    components: int = 1
-    range: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class MeshDescription:
-    """Mesh of the stream; bounds along x, y and z."""
-
-    name: str
-    kind: str
-    bounds: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
-
-
-@dataclass(frozen=True)
-class StreamDescription:
-    """Content of the stream, for the page's controls.
-
-    Attributes:
-        title: name of the run or of the contact.
-        live: a running stream; False: stored steps.
-        fields: of the stream, without derived ones.
-        meshes: of the stream.
-        steps: numbers of the stored steps, increasing; empty for a running stream.
-        times: of the stored steps.
-        time_unit: unit of times; may be empty.
-        length_unit: unit of lengths; may be empty.
-        start: settings of a new page's view, as in a pipeline file.
-    """
-
-    title: str
-    live: bool
-    fields: tuple[FieldDescription, ...]
-    meshes: tuple[MeshDescription, ...]
-    steps: tuple[int, ...] = ()
-    times: tuple[float, ...] = ()
-    time_unit: str = ""
-    length_unit: str = ""
-    start: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Status:
-    """State of the link to the stream; None: not known.
-
-    Attributes:
-        state: `waiting` (for the first step), `live`, `lost` (and attaching), `ended`, `stored`.
-        text: sentence on the state.
-        step: newest step.
-        time: of the newest step.
-        age: seconds since it was published.
-        rate: steps per second that arrive.
-        dropped: steps that the stream dropped for this reader.
-        wait: seconds that the solver waits for readers, per step.
-        seconds_per_step: of the solver.
-        time_left: seconds to the end of the run.
-        end_step: number of the last step of the run.
-        kept: numbers of the steps in the rewind buffer, increasing.
-    """
-
-    state: Literal["waiting", "live", "lost", "ended", "stored"]
-    text: str = ""
-    step: int | None = None
-    time: float | None = None
-    age: float | None = None
-    rate: float | None = None
-    dropped: int | None = None
-    wait: float | None = None
-    seconds_per_step: float | None = None
-    time_left: float | None = None
-    end_step: int | None = None
-    kept: tuple[int, ...] = ()
+    refused: tuple[tuple[KeyPath, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,21 +114,33 @@ class Events:
     probes: dict[str, tuple[DrawRequest, ProbeValue]] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
     description: StreamDescription | None = None
+    stream: Stream | None = None
     status: Status | None = None
     steering: SteeringState | None = None
     steering_answers: list[SteeringAnswer] = field(default_factory=list)
     plots: tuple[PlotState, ...] | None = None
 
 
+#: Factor of the time after which a view is drawn again that was given up, while others are watched.
+REST = 4.0
+
+
 @dataclass
 class _View:
-    """Request of a view, and keys of its parts that were taken."""
+    """Request of a view, and keys of its parts that were taken.
+
+    Attributes:
+        given_up: key of the settings of a picture that was given up.
+        rests: time until which no picture is due after that, as of `time.monotonic`.
+    """
 
     request: DrawRequest
     ready: bool = False
     taken: Any = None
     probed: Any = None
     turn: int = 0
+    given_up: Any = None
+    rests: float = 0.0
 
 
 class Exchange:
@@ -283,10 +220,22 @@ class Exchange:
         with self._new_events() as events:
             events.failures[request.view] = Failure(request, message, path)
 
-    def describe(self, description: StreamDescription) -> None:
-        """Pass the content of the stream."""
+    def give_up(self, request: DrawRequest, message: str, seconds: float) -> None:
+        """Pass the reason why a picture was given up after some seconds.
+
+        The view is not drawn again before its settings or its step change, also not with newer
+        steps. While other views are watched, it rests `REST` times as long.
+        """
+        with self._changed:
+            if (view := self._views.get(request.view)) is not None:
+                view.given_up = self._settings_key(request)
+                view.rests = time.monotonic() + REST * seconds
+        self.fail(request, message)
+
+    def describe(self, description: StreamDescription, stream: Stream | None = None) -> None:
+        """Pass the content of the stream; with `stream`, new derived fields are checked."""
         with self._new_events() as events:
-            events.description = description
+            events.description, events.stream = description, stream
 
     def report(self, status: Status) -> None:
         """Pass the state of the link."""
@@ -390,7 +339,10 @@ class Exchange:
 
     def _picture_due(self, view: _View) -> bool:
         known = self._newest is not None or view.request.step is not None
-        return known and view.ready and self._key(view.request) != view.taken
+        if len(self._views) > 1 and time.monotonic() < view.rests:
+            return False
+        given_up = view.given_up == self._settings_key(view.request)
+        return known and view.ready and not given_up and self._key(view.request) != view.taken
 
     def _due(self, view: _View) -> bool:
         probe = self._probe_key(view.request)

@@ -20,6 +20,7 @@ from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need
+from uzushio.pipeline.sources import used_sources
 from uzushio.pipeline.step_plan import StepPlan, plan_step
 from uzushio.pipeline.values import BufferPool, StepValues
 from uzushio.viewer.held_steps import HeldStep
@@ -189,20 +190,21 @@ class LivePlots:
     def _prepare(self, step: Step) -> None:
         """Plan the plots for the present stream."""
         assert self._stream is not None
-        try:
-            self._graph = graph = Graph(self._stream, self._sources)
-        except PipelineError as error:
-            for plot in self._plots.values():
-                plot.needs, plot.text = (), capitalised(error)
-            return
+        usable = set[str]()
         for plot in self._plots.values():
             plot.needs, plot.text = (), _NEXT
+            used = used_sources(self._sources, [plot.settings.model_dump_json()])
             try:
+                graph = Graph(self._stream, used)
                 needs = plot.subject.prepare(graph.stream)
                 graph.inputs(needs)  # an error if one cannot be computed
-                plot.needs = needs
             except PipelineError as error:
                 plot.text = capitalised(error)
+                continue
+            plot.needs = needs
+            usable |= used.keys()
+        sources = {name: one for name, one in self._sources.items() if name in usable}
+        self._graph = graph = Graph(self._stream, sources)
         every = [need for plot in self._plots.values() for need in plot.needs]
         self._plan = plan_step(graph, every, step, self._comm, False)
 

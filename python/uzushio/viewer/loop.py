@@ -14,15 +14,17 @@ from uzushio.job.run_attributes import RunPace
 from uzushio.parallel.sync import TimedCollective, maximum
 from uzushio.pipeline.drawing import notes_of
 from uzushio.render.view import View
+from uzushio.viewer.budget import ALONE, SHARED, GivenUpError
 from uzushio.viewer.command_channel import CommandChannel
 from uzushio.viewer.describe import Bounds, default_view, description
-from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, Status
+from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange
 from uzushio.viewer.held_steps import HeldStep, RewindBuffer
 from uzushio.viewer.plot_link import PlotLink, PlotWork
 from uzushio.viewer.probe import probe
 from uzushio.viewer.scene import MissingFieldError, Scene, ViewPlanError
 from uzushio.viewer.steering_link import SteeringLink
 from uzushio.viewer.steps import LiveSteps, Steps
+from uzushio.viewer.stream_state import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +110,7 @@ class ViewLoop:
                 self._poll_step()
             if command.request is not None:
                 self._scene.keep_views({*command.views, command.request.view})
+                self._scene.budget.begin(SHARED if len(command.views) > 1 else ALONE)
                 self._serve(command.request)
 
     def _next_command(self) -> _Command | None:
@@ -240,6 +243,8 @@ class ViewLoop:
                     self._probe_only(request)
                     return
                 self._draw(request, held)
+        except GivenUpError as error:
+            self._exchange.give_up(request, str(error), self._scene.budget.spent)
         except StagingError as error:
             self._steps.lose(error)
             self._fail(request, error)
@@ -289,6 +294,8 @@ class ViewLoop:
             return
         seconds = picture.seconds
         after = sum(seconds.get(stage, 0.0) for stage in ("composite", "annotate"))
+        refused = self._scene.refused(request.view)
+        left_out = [f"Layer {layer.number + 1} is left out: {layer.message}" for layer in refused]
         self._exchange.put(
             DrawnPicture(
                 request,
@@ -296,13 +303,14 @@ class ViewLoop:
                 picture.step,
                 picture.time,
                 picture.limits,
-                tuple(notes_of(picture)),
+                (*notes_of(picture), *left_out),
                 {
                     "read": held.seconds,
                     "draw": max(0.0, time.perf_counter() - began - after),
                     "composite": after,
                 },
                 found,
+                tuple((layer.path, layer.message) for layer in refused),
             )
         )
 
@@ -339,7 +347,8 @@ class ViewLoop:
         if stream is None or held is None or self._comm.rank:
             return
         self._exchange.describe(
-            description(stream, held.step, self._title, self._ranges, self._bounds, self._steps)
+            description(stream, held.step, self._title, self._ranges, self._bounds, self._steps),
+            stream,
         )
 
     def _report(self) -> None:

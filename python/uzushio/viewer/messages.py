@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from uzushio.viewer.exchange import Status, StreamDescription
 from uzushio.viewer.steering_state import PageRequest, SteeringState
+from uzushio.viewer.stream_state import Status, StreamDescription
 
 #: Maximum bytes of a message from a page.
 MAX_MESSAGE = 64 * 1024

@@ -9,7 +9,7 @@ from pathlib import Path
 from uzushio.errors import OutputError
 from uzushio.viewer import messages
 from uzushio.viewer.client import Client, tell
-from uzushio.viewer.document import RefusedChange
+from uzushio.viewer.document_limits import RefusedChange
 from uzushio.viewer.recording import Recording
 
 

@@ -11,24 +11,26 @@ import numpy as np
 
 from uzushio.config.yaml_file import KeyPath
 from uzushio.error_text import capitalised
-from uzushio.errors import PipelineError
+from uzushio.errors import PipelineError, RenderError, StagingError, UzushioError
 from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import TimedCollective
+from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.sources import SourceSettings, used_sources
 from uzushio.pipeline.step_plan import StepPlan, plan_step
 from uzushio.pipeline.stream import Stream, content_key
 from uzushio.pipeline.values import BufferPool, StepValues
+from uzushio.render.background import plain
+from uzushio.render.picture import Picture
 from uzushio.render.view import View
+from uzushio.viewer.budget import Budget
 from uzushio.viewer.held_steps import HeldStep
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from uzushio.render.picture import Picture
     from uzushio.staging.step import Step
 
 #: Timeout of the other ranks after a picture, seconds; then the job ends.
@@ -56,13 +58,30 @@ class _FreshMemory(BufferPool):
         return np.empty(shape, dtype)
 
 
+@dataclass(frozen=True)
+class RefusedLayer:
+    """Layer that is left out of a picture, with the reason and the control that caused it."""
+
+    number: int
+    message: str
+    path: KeyPath
+
+
 @dataclass
 class _ViewState:
-    """View with its plan for the present stream, and its values of one step."""
+    """View with its plan for the present stream, and its values of one step.
+
+    Attributes:
+        planned: layers, font and sources for which it was planned.
+        layers: indices of the layers that are drawn.
+        refused: the others.
+    """
 
     drawing: Drawing
-    sources: Mapping[str, SourceSettings]
     graph: Graph
+    planned: tuple[object, object, Mapping[str, SourceSettings]] | None = None
+    layers: Sequence[int] = ()
+    refused: tuple[RefusedLayer, ...] = ()
     needs: Sequence[Need] = ()
     plan: StepPlan | None = None
     shown: tuple[HeldStep, Context] | None = None
@@ -79,12 +98,17 @@ class Scene:
     Args:
         comm: ranks that draw; each holds its share of every mesh.
         base: folder at which relative paths in views start.
+        budget: time budget of the picture in progress.
     """
 
-    def __init__(self, comm: MPI.Comm, base: Path) -> None:
-        self._comm = comm
+    def __init__(self, comm: MPI.Comm, base: Path, budget: Budget | None = None) -> None:
+        self._comm, self.budget = comm, budget or Budget()
         self.sections = SectionMonitor()
-        self._setup = Setup(comm, base, base, False, lambda text: None, sections=self.sections)
+        self._setup = Setup(
+            *(comm, base, base, False, lambda text: None),
+            sections=self.sections,
+            check=self.budget.check,
+        )
         self._timed = TimedCollective(comm)
         self._views: dict[str, _ViewState] = {}
         self._stream: Stream | None = None
@@ -95,13 +119,14 @@ class Scene:
         """Content of the newest step; None before the first."""
         return self._stream
 
-    def update_stream(self, step: Step) -> bool:
-        """Use the content of a step; return whether it differs from that of the step before.
+    def update_stream(self, step: Step, new_writer: bool = False) -> bool:
+        """Use the content of a step; return whether it is of another stream than the step before.
 
-        The views are then planned again, because their fields may be on other meshes.
+        That is, whether its content differs, or its writer is a new one. The views are then planned
+        again, because their fields may be on other meshes.
         """
         known = content_key(step)
-        if known == self._known:
+        if known == self._known and not new_writer:
             return False
         self._known, self._stream = known, Stream.of_step(step)
         self.keep_views(())
@@ -117,42 +142,87 @@ class Scene:
         state.drawing.close()
 
     def prepare(self, name: str, view: View, sources: Mapping[str, SourceSettings]) -> None:
-        """Plan a view, if it has other layers or sources than before.
+        """Plan a view, if it has other layers or sources than before; only those it uses count.
+
+        A layer that cannot be drawn is left out; `refused` returns the reasons.
 
         Raises:
-            ViewPlanError: on all ranks, the stream lacks a field, or a source cannot be computed.
+            ViewPlanError: on all ranks, no layer can be drawn of this stream.
         """
         assert self._stream is not None
-        state = self._views.get(name)
-        if state is None or state.sources != sources:
-            try:
-                graph = Graph(self._stream, sources)
-            except PipelineError as error:
-                text = str(error)
-                source = text.removeprefix("sources.").partition(":")[0].split(" ")[0]
-                raise ViewPlanError(text, ("sources", source)) from error
-            # The drawing keeps its renderers, the graph is new.
-            drawing = Drawing(view, self._setup, True) if state is None else state.drawing
-            state = _ViewState(drawing, dict(sources), graph)
-            again = True
-        else:
-            again = not state.needs
-        drawing = state.drawing
         if view.font is not None:
             view = view.model_copy(update={"font": self._setup.base / view.font.expanduser()})
-        if not (drawing.change(view) or again):
+        used = used_sources(sources, view.fields())
+        planned = view.layers, view.font, used
+        state = self._views.get(name)
+        if state is not None and state.planned == planned:
+            state.drawing.change(_with_layers(view, state.layers))
             return
-        self._views[name] = state
-        before, state.needs = state.needs, ()  # a view that fails needs nothing
-        stream = state.graph.stream
+        # The drawing keeps its renderers, the graph is new.
+        before = state
+        drawing = Drawing(view, self._setup, True) if before is None else before.drawing
+        self._views[name] = state = _ViewState(drawing, Graph(self._stream, {}))
+        self._plan(state, name, view, used)
+        state.planned = planned
+        if before is None or before.planned is None or before.planned[2] != used:
+            return
+        if list(before.needs) == list(state.needs):
+            state.graph, state.plan, state.shown = before.graph, before.plan, before.shown
+
+    def _plan(
+        self, state: _ViewState, name: str, view: View, sources: Mapping[str, SourceSettings]
+    ) -> None:
+        """Plan a view with all its layers, or else with those that can be drawn together."""
+        every = range(len(view.layers))
         try:
-            needs = drawing.prepare(stream)
-            state.graph.inputs(needs)  # an error if one cannot be computed
+            self._plan_layers(state, name, view, every, sources)
+            return
+        except ViewPlanError as error:
+            whole, layers = error, list[int]()
+        refused = list[RefusedLayer]()
+        for number in every:
+            try:
+                self._plan_layers(state, name, view, [*layers, number], sources)
+                layers.append(number)
+            except ViewPlanError as error:
+                own = error.path[:1] == ("sources",) or error.path[2:]
+                path = error.path if own else ("views", name, "layers", number)
+                refused.append(RefusedLayer(number, str(error), path))
+        if not layers:
+            raise whole
+        self._plan_layers(state, name, view, layers, sources)
+        state.refused = tuple(refused)
+
+    def _plan_layers(
+        self,
+        state: _ViewState,
+        name: str,
+        view: View,
+        layers: Sequence[int],
+        sources: Mapping[str, SourceSettings],
+    ) -> None:
+        """Plan some layers of a view; raises `ViewPlanError` on all ranks."""
+        assert self._stream is not None
+        part = _with_layers(view, layers)
+        state.drawing.change(part)
+        state.needs = ()  # a view that fails needs nothing
+        try:
+            graph = Graph(self._stream, used_sources(sources, part.fields()))
         except PipelineError as error:
-            raise ViewPlanError(str(error), ("views", name, *_layer_of(view, stream))) from error
-        state.needs = needs
-        if list(needs) != list(before):
-            state.plan = state.shown = None
+            text = str(error)
+            source = text.removeprefix("sources.").partition(":")[0].split(" ")[0]
+            raise ViewPlanError(text, ("sources", source)) from error
+        try:
+            needs = state.drawing.prepare(graph.stream) if layers else ()
+            graph.inputs(needs)  # an error if one cannot be computed
+        except (PipelineError, RenderError) as error:
+            place = _field_path(view, layers, graph.stream)
+            raise ViewPlanError(str(error), ("views", name, *place)) from error
+        state.graph, state.layers, state.needs = graph, layers, needs
+
+    def refused(self, name: str) -> tuple[RefusedLayer, ...]:
+        """Return the layers that are left out of a prepared view."""
+        return self._views[name].refused
 
     def read(self, step: Step, held: HeldStep | None = None) -> HeldStep:
         """Copy the values that the views need from a step that is not released.
@@ -168,8 +238,13 @@ class Scene:
         held.step = step
         sections = SectionMonitor()
         for state in self._views.values():
-            if state.needs:
-                self._values(state, held, sections).read(state.needs)
+            try:
+                if state.needs:
+                    self._values(state, held, sections).read(state.needs)
+            except StagingError:
+                raise
+            except UzushioError:
+                continue  # the picture of this view states what is missing
         held.seconds += sections.seconds().get("read", 0.0)
         return held
 
@@ -181,11 +256,20 @@ class Scene:
             UzushioError: on all ranks, the view cannot be drawn.
         """
         state = self._views[name]
+        if not state.needs:
+            return self._blank(state.drawing.view, held) if self._comm.rank == 0 else None
         context = self._context(state, held)
         with self._timed.block(f"the picture of step {held.index}", _WAIT_LIMIT):
             picture = state.drawing.draw(context)
         state.picture = picture
         return picture
+
+    @staticmethod
+    def _blank(view: View, held: HeldStep) -> Picture:
+        """Return the picture of a view without layers: its background."""
+        width, height = view.size
+        pixels = plain(view.background, width, height).copy()
+        return Picture(pixels, held.index, held.step.time)
 
     def parts(self, name: str) -> tuple[_ViewState, Context] | None:
         """Return a view's state with the step that its last picture shows."""
@@ -206,7 +290,9 @@ class Scene:
         if self._comm.allreduce(len(missing)):
             found = sorted({name for names in self._comm.allgather(missing) for name in names})
             raise MissingFieldError(f"step {held.index} was kept without {', '.join(found)}")
-        values.load(state.needs)
+        values.load(state.needs, last=True)
+        with collective(self._comm):
+            self.budget.check()
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
         state.shown = held, context
         return context
@@ -223,12 +309,21 @@ class Scene:
             _FreshMemory(),
             sections,
             held.values,
+            self.budget.check,
         )
 
 
-def _layer_of(view: View, stream: Stream) -> KeyPath:
-    """Return the path of the first field of a view that the stream lacks; empty if it has all."""
-    for number, layer in enumerate(view.layers):
+def _with_layers(view: View, layers: Sequence[int]) -> View:
+    """Return a view with some of its layers."""
+    if len(layers) == len(view.layers):
+        return view
+    return view.model_copy(update={"layers": tuple(view.layers[number] for number in layers)})
+
+
+def _field_path(view: View, layers: Sequence[int], stream: Stream) -> KeyPath:
+    """Return the path of the first field of layers that the stream lacks; empty if it has all."""
+    for number in layers:
+        layer = view.layers[number]
         for key, name in (
             (("field",), getattr(layer, "field", None)),
             (("color", "field"), getattr(layer.color, "field", None)),

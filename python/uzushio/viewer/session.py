@@ -16,14 +16,16 @@ from uzushio.errors import CaseError
 from uzushio.render.colors import samples
 from uzushio.viewer import messages
 from uzushio.viewer.client import Client, tell
-from uzushio.viewer.document import MAX_SAMPLES, RefusedChange, ViewDocument, sections_schema
+from uzushio.viewer.document import MAX_SAMPLES, ViewDocument, sections_schema
+from uzushio.viewer.document_limits import RefusedChange
 from uzushio.viewer.encoder import EncodedPicture
-from uzushio.viewer.exchange import DrawnPicture, Exchange, Status, StreamDescription
+from uzushio.viewer.exchange import DrawnPicture, Exchange
 from uzushio.viewer.page_movie import begin_movie, discard_movie, end_movie
 from uzushio.viewer.plot_state import PlotState
 from uzushio.viewer.plots_message import plots_message
 from uzushio.viewer.shared_view import SharedView
 from uzushio.viewer.steering_right import SteeringRight
+from uzushio.viewer.stream_state import Status, StreamDescription
 
 #: Maximum number of views; those that no page shows are removed, the oldest first.
 MAX_VIEWS = 32
@@ -313,7 +315,7 @@ class Session:
         """Send the results of the drawing side to the pages."""
         events = self._exchange.take_events()
         if events.description is not None:
-            self._description = events.description
+            self._description, self.document.stream = events.description, events.stream
             tell(self.clients, messages.DescriptionMessage(stream=events.description))
             for view in self.views.values():
                 if view.name not in self.document.views:
