@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from drawn_views import LIMITS
+from drawn_views import LIMITS, RUNNING
 from live_pages import LIMIT, Live
 from playwright.sync_api import Locator, Page, expect
 
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, VolumeLayer
+from uzushio.viewer.stream_state import FieldDescription, MeshDescription
 
 
 def enter(field: Locator, text: str) -> None:
@@ -181,6 +183,57 @@ def test_isosurfaces_have_values_and_a_colour_field(live: Live) -> None:
     page.get_by_role("button", name="Remove layer 1, Slice").click()
     live.until(lambda: not live.view().layers, page)
     expect(page.get_by_text("There are no layers.")).to_be_visible()
+
+
+def test_an_isosurface_takes_its_colours_from_a_field_that_is_chosen(live: Live) -> None:
+    page = live.open()
+    page.locator(".add-isosurface").click()
+    layer = page.locator("#layer-1")
+    layer.get_by_text("by a field").click()
+    field = layer.get_by_label("Colour field")
+    expect(field).to_have_value("u", timeout=LIMIT)
+    assert "[object" not in layer.inner_text()
+    field.select_option("p")
+    live.until(lambda: getattr(live.view().layers[1].color, "field", None) == "p", page)
+    layer.get_by_text("one colour").click()
+    expect(layer.get_by_label("Surface", exact=True)).to_have_value("#d8a35c", timeout=LIMIT)
+
+
+def test_another_field_gives_an_isosurface_a_value_of_its_range(live: Live) -> None:
+    page = live.open()
+    page.locator(".add-isosurface").click()
+    live.until(lambda: len(live.view().layers) == 2, page)
+    assert live.view().layers[1].values == (1.0,)  # u is from -1 to 3
+    choice = page.locator("#layer-1").get_by_label("Field", exact=True)
+    choice.select_option("p")  # of which no range is known
+    live.until(lambda: live.view().layers[1].field == "p", page)
+    assert live.view().layers[1].values == (0.0,)
+    live.exchange.describe(replace(RUNNING, ranges={"p": (10.0, 30.0)}))
+    live.until(lambda: live.view().layers[1].values == (20.0,), page)
+    choice.select_option("u")
+    live.until(lambda: live.view().layers[1].values == (1.0,), page)
+
+
+def test_a_plane_moves_within_all_zones_of_its_field(live: Live) -> None:
+    zones = (
+        MeshDescription("west", "curvilinear", ((0.0, 1.0), (0.0, 2.0), (0.0, 1.0))),
+        MeshDescription("east", "curvilinear", ((1.0, 5.0), (-1.0, 2.0), (0.0, 1.0))),
+    )
+    fields = (
+        FieldDescription("west/T", "west", "K", 1, (1.0, 2.0)),
+        FieldDescription("east/T", "east", "K", 1, (0.0, 1.5)),
+    )
+    start = {"layers": [{"kind": "slice", "field": "T", "normal": "x"}]}
+    live.exchange.describe(replace(RUNNING, fields=fields, meshes=zones, start=start))
+    page = live.open()
+    slider = page.locator("#layer-0 .sliding input[type=range]").first
+    expect(slider).to_have_attribute("min", "0", timeout=LIMIT)
+    expect(slider).to_have_attribute("max", "5")
+    options = page.locator("#layer-0").get_by_label("Field", exact=True).locator("option")
+    expect(options).to_have_text(["T", "west/T", "east/T"])
+    page.locator(".add-isosurface").click()
+    live.until(lambda: len(live.view().layers) == 2, page)
+    assert live.view().layers[1].values == (1.0,)  # T is from 0 to 2
 
 
 def test_points_of_a_transfer_function_are_moved_added_and_removed(live: Live) -> None:

@@ -87,6 +87,36 @@ def test_plots_have_the_reported_values_axes_with_units_and_words(live: Live, sc
     assert live.refused_styles <= 1  # of the maps that Plotly contains
 
 
+def test_the_axes_follow_values_that_begin_without_any_or_without_a_difference(live: Live) -> None:
+    page = live.open()
+    page.get_by_role("button", name="Plots").click()
+    ranges = """() => {
+        const found = document.querySelector('[data-plot="monitor:CFL"] .curves')?._fullLayout;
+        return found?.yaxis && [...found.xaxis.range, ...found.yaxis.range];
+    }"""
+
+    def shown(values: Any) -> list[float]:
+        curve = Curve("CFL", TIMES[: len(values)], np.array(values, float))
+        chart = Chart(ChartAxis("time", "s"), ChartAxis("CFL"), (curve,))
+        live.exchange.report_plots(
+            (PlotState("CFL", "monitor", "CFL", len(values), float(len(values)), chart),)
+        )
+        expected = [None if np.isnan(value) else value for value in values]
+        live.until(lambda: [one["y"] for one in curves_of(page, "monitor:CFL")] == [expected], page)
+        found: list[float] = page.evaluate(ranges)
+        return found
+
+    def holds(found: list[float], values: list[float]) -> bool:
+        left, right, low, high = found
+        inside = left <= 0.0 and right >= TIMES[len(values) - 1]
+        return inside and low <= min(values) and high >= max(values) and high - low < 100.0
+
+    shown([np.nan, np.nan])
+    assert holds(shown([70.0, 70.0, 70.0]), [70.0] * 3)
+    assert holds(shown([70.0, 71.0, 75.0, 60.0]), [70.0, 71.0, 75.0, 60.0])
+    assert holds(shown([5.0, 5.0]), [5.0, 5.0])
+
+
 def test_keys_step_through_the_values_of_a_plot(live: Live) -> None:
     page = opened(live)
     curves = page.locator('[data-plot="monitor:CFL"] .curves')

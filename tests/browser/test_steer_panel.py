@@ -50,7 +50,9 @@ def test_a_run_is_steered_from_the_page_after_the_right_is_taken(live: Live, sch
     expect(page.locator("#steer-actions-reply")).to_contain_text("Applied", timeout=LIMIT)
     panel.get_by_role("button", name="Stop the run …").click()
     assert violations(page) == []
-    page.get_by_role("button", name="Let it run").click()
+    expect(page.get_by_role("button", name="Let it run")).to_be_focused()
+    page.keyboard.press("Enter")  # the default button
+    expect(page.locator("#stop")).to_be_hidden()
     panel.get_by_role("button", name="Stop the run …").click()
     page.keyboard.press("Escape")
     panel.get_by_role("button", name="Stop the run …").click()
@@ -64,6 +66,14 @@ def test_a_run_is_steered_from_the_page_after_the_right_is_taken(live: Live, sch
     expect(other.locator("#steering")).to_contain_text("Read only: take the", timeout=LIMIT)
     other.locator("#steering-right").click()
     expect(other.locator("#steering")).to_contain_text("This page holds", timeout=LIMIT)
+
+
+def test_a_page_of_a_read_only_address_cannot_take_the_right(live: Live) -> None:
+    page = live.open(live.gateway.address(read_only=True))
+    page.locator("#steer > summary").click()
+    holder = page.locator("#steering-holder")
+    expect(holder).to_contain_text("opened by a read-only address", timeout=LIMIT)
+    expect(page.locator("#steering-right")).to_be_hidden()
 
 
 def test_stored_steps_say_that_they_cannot_be_steered(live: Live) -> None:

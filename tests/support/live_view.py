@@ -234,8 +234,10 @@ class Browser:
     def post(self, path: str, **more: Any) -> Any:
         return self.session.post(self.base + path, headers={"Origin": self.origin}, **more)
 
-    async def open(self, silent: bool = False, wait: bool = True, **query: Any) -> Page:
-        """Open a page, and wait for its view."""
+    async def open(
+        self, silent: bool = False, wait: bool = True, follow: str = "", **query: Any
+    ) -> Page:
+        """Open a page, and wait for its view, or the one that it follows."""
         socket = await self.session.ws_connect(
             self.base + "ws", params=query, origin=self.origin, max_msg_size=0, timeout=CLOSE
         )
@@ -243,6 +245,9 @@ class Browser:
         self._tasks.append(asyncio.create_task(page.read()))
         if wait:
             await page.until(lambda: page.last("view"))
+        if follow:
+            await page.say(type="follow", view=follow)
+            await page.until(lambda: (page.last("view") or {}).get("view") == follow)
         return page
 
 

@@ -214,6 +214,24 @@ def test_a_layer_that_cannot_be_drawn_is_left_out_with_the_reason(store: Path) -
     on_store(store, work)
 
 
+def test_derived_fields_and_components_have_ranges_when_they_were_drawn(store: Path) -> None:
+    def ranges(page: Driver) -> Any:
+        assert page.description is not None
+        return page.description.ranges
+
+    surface = {"kind": "isosurface", "field": "s", "values": 0.0}
+
+    def work(page: Driver) -> None:
+        page.picture(view(surface), {"s": "2 * u"})  # u is from 5 to 12 in the last step
+        page.until(lambda: ranges(page).get("s") == pytest.approx((10.0, 24.0)), "a range")
+        page.picture(view(surface), {"s": "-u"})
+        page.until(lambda: ranges(page).get("s") == pytest.approx((-12.0, -5.0)), "a range")
+        assert page.description is not None
+        assert page.description.fields[0].range == pytest.approx((5.0, 12.0))
+
+    on_store(store, work)
+
+
 def test_a_view_without_layers_is_its_background(store: Path) -> None:
     def work(page: Driver) -> None:
         page.picture(view())

@@ -398,6 +398,20 @@ def test_pages_above_the_maximum_are_refused_until_one_leaves(tmp_path: Path) ->
 
 
 @pytest.mark.alone
+def test_read_only_pages_do_not_keep_out_others(tmp_path: Path) -> None:
+    async def run(browser: Browser, painter: Painter) -> None:
+        for read_only, expected in ((True, 2), (False, 4)):
+            address = browser.gateway.address(read_only=read_only)
+            async with browser.post("login", json={"token": address.partition("#token=")[2]}):
+                pages = [await browser.open(wait=False) for _ in range(4)]
+            clients = browser.gateway._session.clients
+            await asyncio.gather(*(one.until(lambda p=one: p.closed or p.told) for one in pages))
+            assert len(clients) == expected
+            assert sum(one.closed is None for one in pages) == 2
+
+    live(run, tmp_path, limits=Limits(clients=4))
+
+
 def test_a_page_that_reads_nothing_delays_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,7 +435,7 @@ def test_a_page_that_reads_nothing_delays_no_other(
     async def run(browser: Browser, painter: Painter) -> None:
         fast = await browser.open(width=640, height=480)
         alone = max([await frames_in(fast, painter, 0.7) for _ in range(3)])
-        silent = await browser.open(silent=True, view="page1")
+        silent = await browser.open(silent=True, follow="page1")
         stalled = await raw_page(browser, "page1")
         beside = max([await frames_in(fast, painter, 0.7) for _ in range(3)])
         assert beside > 0.6 * alone > 5
@@ -445,7 +459,7 @@ def test_a_page_that_reads_nothing_delays_no_other(
 
 
 async def raw_page(browser: Browser, view: str) -> asyncio.StreamWriter:
-    """Open a page that never reads its socket."""
+    """Open a page that never reads its socket, and follows a view."""
     import socket
 
     raw = socket.socket()
@@ -457,11 +471,13 @@ async def raw_page(browser: Browser, view: str) -> asyncio.StreamWriter:
     cookies = browser.session.cookie_jar.filter_cookies(aiohttp.client.URL(browser.base))
     cookie = "; ".join(f"{key}={morsel.value}" for key, morsel in cookies.items())
     writer.write(
-        f"GET /ws?view={view} HTTP/1.1\r\nHost: 127.0.0.1:{browser.gateway.port}\r\n"
+        f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{browser.gateway.port}\r\n"
         f"Origin: {browser.origin}\r\nCookie: {cookie}\r\nConnection: Upgrade\r\n"
         "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
     )
+    follow = json.dumps({"type": "follow", "view": view}).encode()
+    writer.write(bytes([0x81, 0x80 | len(follow), 0, 0, 0, 0]) + follow)  # masked by zeros
     await writer.drain()
     return writer
 

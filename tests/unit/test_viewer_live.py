@@ -160,6 +160,27 @@ def test_a_stream_that_ends_is_kept_and_the_next_writer_is_found(tmp_path: Path)
     on_stream(tmp_path, work)
 
 
+@pytest.mark.parametrize("first", [2, 20])
+def test_the_steps_of_another_writer_replace_those_of_the_one_before(
+    tmp_path: Path, first: int
+) -> None:
+    def work(page: Driver, solver: Solver) -> None:
+        for _ in range(6):
+            shown(page, solver.publish())
+        page.picture(view())
+        solver.writer.close()
+        page.until(lambda: page.status is not None and page.status.state == "ended", "end")
+        with Solver(tmp_path / "flow.contact", first=first) as other:
+            shown(page, other.publish())
+            shown(page, other.publish())
+            assert page.status is not None and page.status.kept == (first, first + 1)
+            with pytest.raises(RequestFailed, match="Step 5 is no longer kept"):
+                page.picture(view(), step=5)
+            assert page.picture(view(), step=first).step == first
+
+    on_stream(tmp_path, work)
+
+
 def test_a_stream_with_other_meshes_is_described_and_drawn_again(tmp_path: Path) -> None:
     def work(page: Driver, solver: Solver) -> None:
         solver.publish()

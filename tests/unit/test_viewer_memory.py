@@ -67,7 +67,7 @@ def test_steps_and_pictures_are_released(tmp_path: Path, monkeypatch: pytest.Mon
         async with asyncio.timeout(60), Browser(gateway) as browser:
             publish(0)
             page = await browser.open(width=SIZE[0], height=SIZE[1])
-            silent = await browser.open(silent=True, view="page1")
+            silent = await browser.open(silent=True, follow="page1")
             await page.say(type="video", decodes=True)
             await page.say(type="drag", active=True)
             for step in range(1, STEPS):

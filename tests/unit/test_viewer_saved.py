@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from live_view import Browser
 from mpi4py import MPI
 from PIL import Image
@@ -21,7 +22,8 @@ from uzushio.viewer.gateway import Gateway
 LINES = np.linspace(0, 1, 6), np.linspace(0, 1, 7), np.linspace(0, 2, 9)
 
 
-def test_a_view_saved_by_the_page_makes_its_picture_in_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limits", [[4, 8], [None, 7], None])
+def test_a_view_saved_by_the_page_makes_its_picture_in_batch(tmp_path: Path, limits: Any) -> None:
     store = tmp_path / "steps.zarr"
     fields = {"u": ("box", lambda x, y, z, n: np.sin(3 * x) * y + z + n)}
     options = {"engine": "file", "file": {"folder": str(store)}}
@@ -35,7 +37,10 @@ def test_a_view_saved_by_the_page_makes_its_picture_in_batch(tmp_path: Path) -> 
             view = await page.hear("view", 60.0)
             name = view["view"]
             surface = {"kind": "isosurface", "field": "w", "values": 4.5, "color": "#aa5500"}
-            layers = [{"kind": "slice", "field": "w", "color": {"limits": [4, 8]}}, surface]
+            layers = [
+                {"kind": "slice", "field": "w", "color": {"limits": limits} if limits else {}},
+                surface,
+            ]
             changes = [
                 {"path": ["sources", "w"], "value": "2 * u + x"},
                 {"path": ["views", name, "layers"], "value": layers},

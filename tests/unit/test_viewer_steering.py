@@ -138,8 +138,12 @@ def test_a_page_whose_connection_is_lost_keeps_the_right_for_a_while(
         page = await browser.open()
         painter.exchange.report_steering(RUN)
         await hold(page, 1, painter)
+        key = page.last("hello")["key"]
         await page.socket.close(code=WSCloseCode.OK)  # as a browser that left without a word
         again = await browser.open(view="page2")
+        assert (await again.hear("steering"))["holder"] == "page2"  # the view is not the right
+        assert await refused(again, 1, SET) == "page2 holds the right to steer"
+        await again.say(type="resume", key=key)
         await again.until(lambda: (again.last("steering") or {}).get("holder") == "page3")
         await ask(again, 2, SET)
         assert [one.request.request for one in await passed(painter)] == ["set"]
@@ -147,6 +151,56 @@ def test_a_page_whose_connection_is_lost_keeps_the_right_for_a_while(
         await again.socket.close(code=WSCloseCode.OK)
         await other.until(lambda: (other.last("steering") or {"holder": 1})["holder"] is None)
         assert [one.request.request for one in await passed(painter)] == ["release"]
+
+    live(run, tmp_path)
+
+
+def test_no_other_page_takes_the_right_or_the_view_of_a_page(tmp_path: Path) -> None:
+    async def run(browser: Browser, painter: Painter) -> None:
+        page = await browser.open()
+        painter.exchange.report_steering(RUN)
+        await hold(page, 1, painter)
+        for key in ("", "page1", "0" * 32):
+            thief = await browser.open(view="page1")
+            await thief.say(type="resume", key=key)
+            assert thief.last("hello")["view"] != "page1"
+            assert await refused(thief, 2, SET) == "page1 holds the right to steer"
+        await ask(page, 3, SET)
+        assert [one.request.request for one in await passed(painter)] == ["set"]
+
+    live(run, tmp_path)
+
+
+def test_a_read_only_page_changes_nothing_but_its_own_view(tmp_path: Path) -> None:
+    async def run(browser: Browser, painter: Painter) -> None:
+        painter.exchange.report_steering(RUN)
+        page = await browser.open()
+        address = browser.gateway.address(read_only=True)
+        async with browser.post("login", json={"token": address.partition("#token=")[2]}):
+            guest = await browser.open()
+        assert guest.last("hello")["read_only"] and not page.last("hello")["read_only"]
+        assert await refused(guest, 1, {"request": "hold"}) == (
+            "this page was opened by a read-only address"
+        )
+        await guest.patch("page2", 9, azimuth=40.0)
+        await guest.shows(40)
+        await guest.say(
+            type="patch", base=9, changes=[{"path": ["sources", "s"], "value": "2 * u"}]
+        )
+        assert "common to all pages" in (await guest.hear("error"))["message"]
+        await guest.say(type="follow", view="page1")
+        await guest.until(lambda: guest.last("view")["view"] == "page1")
+        for message in (
+            {"type": "patch", "base": 9,
+             "changes": [{"path": ["views", "page1", "title"], "value": "x"}]},
+            {"type": "seek", "step": 1}, {"type": "pause"}, {"type": "drag", "active": True},
+            {"type": "pointer", "x": 0.5, "y": 0.5},
+            {"type": "load", "text": "views: {a: {layers: []}}"},
+        ):  # fmt: skip
+            await guest.say(**message)
+            assert "changes no view but its own" in (await guest.hear("error"))["message"]
+        await page.patch("page1", 9, azimuth=10.0)  # the page itself can
+        await page.shows(10)
 
     live(run, tmp_path)
 

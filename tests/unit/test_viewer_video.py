@@ -189,7 +189,7 @@ def test_pictures_while_dragging_are_h264_and_at_rest_jpeg(tmp_path: Path) -> No
 def test_a_page_that_connects_again_or_follows_begins_with_a_key_frame(tmp_path: Path) -> None:
     async def run(browser: Browser, painter: Painter) -> None:
         page = await browser.open(width=320, height=200)
-        other = await browser.open(view="page1")
+        other = await browser.open(follow="page1")
         for one in (page, other):
             await one.say(type="video", decodes=True)
         await asyncio.gather(page.shows(0), other.shows(0))

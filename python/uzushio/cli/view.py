@@ -115,6 +115,7 @@ def _say_address(job: Job, gateway: Gateway, listening: Listening, source: str) 
     """Print the page's address, and how to reach it from another machine (rank 0)."""
     job.say(f"Attached to {source}. Open this address once; Ctrl-C ends the live view:")
     job.say(f"\n    {gateway.address()}\n")
+    job.say(f"Read only, without the right to steer: {gateway.address(read_only=True)}\n")
     user, node = getpass.getuser(), platform.node()
     target = str(listening.socket) if listening.socket else f"127.0.0.1:{gateway.port}"
     if listening.socket is not None or listening.host in ("127.0.0.1", "localhost", "::1"):
@@ -149,6 +150,7 @@ def list_sources() -> None:
         try:
             told = TokenFile.read(file)
             views.append(f"  {told.address(2.0)}  ({told.title})")
+            views.append(f"  {told.address(2.0, read_only=True)}  (the same, read only)")
         except UzushioError:
             continue
     if views:

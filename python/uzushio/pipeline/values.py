@@ -101,7 +101,7 @@ class StepValues:
         self._loaded |= names
         self._read_fields(names)
         with self._sections.section("derive"):
-            kept = self._graph.wanted(needs) if last else None
+            kept = self._graph.wanted(needs) if last else names
             self._derive([name for name in self._graph.nodes if name in names], kept)
 
     def read(self, needs: Iterable[Need]) -> None:
@@ -206,12 +206,12 @@ class StepValues:
         self.bytes_read += out.nbytes
         self._step.read(name, box, fill=hole, out=out)
 
-    def _derive(self, names: list[str], kept: set[str] | None) -> None:
+    def _derive(self, names: list[str], kept: set[str]) -> None:
         """Compute sources on all tiles; a failure on one rank counts on all.
 
         Args:
             names: of the sources, each after its inputs.
-            kept: fields whose values stay after their last use here; None: all.
+            kept: fields whose values stay after their last use here.
         """
         failed: dict[str, str] = {}
         last_use = {other: name for name in names for other in self._graph.nodes[name].of}
@@ -237,7 +237,7 @@ class StepValues:
                         tile_values[name] = (box, node.compute(box, tile_values, take))
             except Exception as error:
                 failed[name] = f"the source '{name}' cannot be computed: {error}"
-            for other in () if kept is None else node.of:
+            for other in node.of:
                 if last_use[other] == name and other not in kept:
                     for tile_values in self._tile_values:
                         tile_values.pop(other, None)

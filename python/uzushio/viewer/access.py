@@ -7,7 +7,7 @@ import hmac
 import secrets
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
@@ -28,11 +28,19 @@ _HEADERS = {
 }
 
 
+class _Secret(NamedTuple):
+    """Digest of a one-time token or a cookie, with its rights."""
+
+    digest: bytes
+    read_only: bool
+
+
 class Access:
     """Tokens and cookies of a gateway, and the addresses under which browsers may reach it.
 
     The job's token, which a file of mode 0600 holds, is exchanged for one-time tokens; a one-time
-    token is exchanged for a cookie, once. The gateway keeps digests of one-time tokens and cookies.
+    token is exchanged for a cookie, once. The gateway keeps digests of one-time tokens and cookies,
+    with the rights of each: all, or to look alone.
 
     Attributes:
         token: the job's token, 256 bits as hexadecimal digits.
@@ -45,13 +53,13 @@ class Access:
         self.origins = frozenset(origins)
         self.cookie = f"uzushio-{secrets.token_hex(4)}"
         self._hosts = {origin.partition("://")[2] for origin in self.origins}
-        self._one_time: deque[bytes] = deque(maxlen=MAX_TOKENS)
-        self._sessions: deque[bytes] = deque(maxlen=MAX_COOKIES)
+        self._one_time: deque[_Secret] = deque(maxlen=MAX_TOKENS)
+        self._sessions: deque[_Secret] = deque(maxlen=MAX_COOKIES)
 
-    def one_time_token(self) -> str:
+    def one_time_token(self, read_only: bool = False) -> str:
         """Return a new token that `log_in` accepts once."""
         token = secrets.token_hex(32)
-        self._one_time.append(_digest(token))
+        self._one_time.append(_Secret(_digest(token), read_only))
         return token
 
     def is_job_token(self, given: str) -> bool:
@@ -75,7 +83,7 @@ class Access:
             return False
         self._one_time.remove(known)
         session = secrets.token_hex(32)
-        self._sessions.append(_digest(session))
+        self._sessions.append(_Secret(_digest(session), known.read_only))
         response.set_cookie(
             self.cookie, session, path=path, httponly=True, samesite="Strict", secure=secure
         )
@@ -83,7 +91,15 @@ class Access:
 
     def is_logged_in(self, request: web.Request) -> bool:
         """Return whether a request has a valid cookie."""
-        return _find(self._sessions, request.cookies.get(self.cookie, "")) is not None
+        return self._session_of(request) is not None
+
+    def is_read_only(self, request: web.Request) -> bool:
+        """Return whether the cookie of a request gives no right to steer and to change others."""
+        found = self._session_of(request)
+        return found is None or found.read_only
+
+    def _session_of(self, request: web.Request) -> _Secret | None:
+        return _find(self._sessions, request.cookies.get(self.cookie, ""))
 
     def check_address(self, request: web.Request, needs_origin: bool) -> None:
         """Raise `HTTPForbidden` unless Host and Origin are accepted ones.
@@ -132,10 +148,10 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _find(known: deque[bytes], token: str) -> bytes | None:
-    """Return the digest of a token if it is known, in a time that does not depend on the others."""
+def _find(known: deque[_Secret], token: str) -> _Secret | None:
+    """Return the entry of a token if it is known, in a time that does not depend on the others."""
     given, found = _digest(token), None
-    for digest in list(known):
-        if hmac.compare_digest(digest, given):
-            found = digest
+    for one in list(known):
+        if hmac.compare_digest(one.digest, given):
+            found = one
     return found

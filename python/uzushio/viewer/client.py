@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Hashable, Iterable
 from typing import TYPE_CHECKING
@@ -44,6 +45,8 @@ class Client:
         name: of the page.
         view: the view that it shows.
         own: name of the page's own view.
+        key: secret of this connection, by which the page is known when it connects again.
+        read_only: whether it may only look: it changes nothing but its own view.
         socket: the WebSocket.
         link: estimates of the connection.
         size: of its picture in device pixels, if it is known.
@@ -57,6 +60,7 @@ class Client:
 
     def __init__(self, name: str, view: SharedView, socket: web.WebSocketResponse) -> None:
         self.name, self.view, self.own, self.socket = name, view, view.name, socket
+        self.key, self.read_only = secrets.token_hex(16), False
         self.link = Link()
         self.size: tuple[int, int] | None = None
         self.background = ""

@@ -66,16 +66,19 @@ class Connection:
             compress=False,
         )
 
-    async def serve(self, request: web.Request) -> web.WebSocketResponse:
+    async def serve(self, request: web.Request, read_only: bool = False) -> web.WebSocketResponse:
         """Answer the request of a page that is logged in, and serve it until it leaves."""
         view, size, background = _wanted(request.query)
         socket = self._socket
         await socket.prepare(request)
-        if len(self._session.clients) >= self._limits.clients:
-            reason = f"{self._limits.clients} pages are open, the maximum"
+        clients, maximum = self._session.clients, self._limits.clients
+        if read_only:  # they cannot keep out those that may steer
+            clients, maximum = [one for one in clients if one.read_only], maximum // 2
+        if len(clients) >= maximum:
+            reason = f"{maximum} pages are open, the maximum"
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=reason.encode())
             return socket
-        client = self._session.join(socket, view, size, self._limits.rate, background)
+        client = self._session.join(socket, view, size, self._limits.rate, background, read_only)
         tasks = {asyncio.create_task(work) for work in (client.send(), self._receive(client))}
         try:
             waiting: set[asyncio.Future[Any]] = {*tasks, client.ending}

@@ -24,6 +24,7 @@ def description(
     ranges: Mapping[str, tuple[float, float]],
     bounds: Mapping[str, Bounds],
     steps: Steps,
+    computed: Mapping[str, tuple[float, float]],
 ) -> StreamDescription:
     """Return the content of a step's stream.
 
@@ -34,6 +35,7 @@ def description(
         ranges: ranges of the fields that were read.
         bounds: bounds of the curvilinear meshes whose coordinates were read.
         steps: stored steps, if they are.
+        computed: ranges of components and derived fields that were drawn.
     """
     coordinates = {mesh.coordinate_field for mesh in step.meshes.values()}
     fields = tuple(
@@ -61,6 +63,7 @@ def description(
         stream.time_unit,
         stream.length_unit,
         default_view(stream),
+        computed,
     )
 
 

@@ -20,6 +20,7 @@ from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.model import PipelineFile
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Stream
+from uzushio.render.casting import colouring
 from uzushio.render.view import View
 from uzushio.viewer.document_limits import RefusedChange, check_limits, check_sources
 from uzushio.viewer.plot_state import PlotRequest
@@ -228,10 +229,24 @@ class ViewDocument:
             changes.append((("actions",), plots))
         return [*changes, (("views", view), yaml_file.plain(views[name]))]
 
-    def save(self, view: str) -> str:
-        """Return a pipeline file that makes the picture of a view, and the plots, at each step."""
+    def save(self, view: str, limits: Mapping[str, tuple[float, float]] | None = None) -> str:
+        """Return a pipeline file that makes the picture of a view, and the plots, at each step.
+
+        Args:
+            view: name of the view.
+            limits: of the colours of its picture, by label; written where they follow the values.
+        """
         content: dict[str, Any] = {"sources": self.source_values} if self.source_values else {}
-        content |= {"views": {view: self.views[view].values}, "actions": [{"picture": view}]}
+        values = copy.deepcopy(self.views[view].values)
+        for layer, section in zip(self.views[view].settings.layers, values["layers"], strict=True):
+            if (colored := colouring(layer)) is None or colored[0].fixed:
+                continue
+            colors, field = colored
+            source = self.sources.get(field)
+            label = colors.label or (source.label if source is not None else "") or field
+            if limits and label in limits:
+                section["color"] = {**section.get("color", {}), "limits": list(limits[label])}
+        content |= {"views": {view: values}, "actions": [{"picture": view}]}
         content["actions"] += self.plot_values
         return yaml_file.dump(content)
 

@@ -121,7 +121,7 @@ class Events:
     plots: tuple[PlotState, ...] | None = None
 
 
-#: Factor of the time after which a view is drawn again that was given up, while others are watched.
+#: Factor of the time that all views rest that were given up, while others are watched.
 REST = 4.0
 
 
@@ -130,8 +130,7 @@ class _View:
     """Request of a view, and keys of its parts that were taken.
 
     Attributes:
-        given_up: key of the settings of a picture that was given up.
-        rests: time until which no picture is due after that, as of `time.monotonic`.
+        given_up: key of the settings of the last picture that was given up.
     """
 
     request: DrawRequest
@@ -140,7 +139,6 @@ class _View:
     probed: Any = None
     turn: int = 0
     given_up: Any = None
-    rests: float = 0.0
 
 
 class Exchange:
@@ -155,6 +153,7 @@ class Exchange:
         self._views: dict[str, _View] = {}
         self._newest: int | None = None
         self._turns = 0
+        self._rests = 0.0  # time until which views that were given up rest
         self._events = Events()
         self._steering: list[SteeringRequest] = []
         self._plots: PlotRequest | None = None
@@ -224,12 +223,12 @@ class Exchange:
         """Pass the reason why a picture was given up after some seconds.
 
         The view is not drawn again before its settings or its step change, also not with newer
-        steps. While other views are watched, it rests `REST` times as long.
+        steps. While other views are watched, all that were given up rest `REST` times as long.
         """
         with self._changed:
             if (view := self._views.get(request.view)) is not None:
                 view.given_up = self._settings_key(request)
-                view.rests = time.monotonic() + REST * seconds
+                self._rests = time.monotonic() + REST * seconds
         self.fail(request, message)
 
     def describe(self, description: StreamDescription, stream: Stream | None = None) -> None:
@@ -339,7 +338,7 @@ class Exchange:
 
     def _picture_due(self, view: _View) -> bool:
         known = self._newest is not None or view.request.step is not None
-        if len(self._views) > 1 and time.monotonic() < view.rests:
+        if view.given_up is not None and len(self._views) > 1 and time.monotonic() < self._rests:
             return False
         given_up = view.given_up == self._settings_key(view.request)
         return known and view.ready and not given_up and self._key(view.request) != view.taken

@@ -125,9 +125,10 @@ class Gateway:
         """Stop."""
         self.stop()
 
-    def address(self) -> str:
+    def address(self, read_only: bool = False) -> str:
         """Return an address of the page with a new one-time token; call after `start`."""
-        return f"{self._origin}{self._listening.prefix}/#token={self._access.one_time_token()}"
+        token = self._access.one_time_token(read_only)
+        return f"{self._origin}{self._listening.prefix}/#token={token}"
 
     @property
     def _origin(self) -> str:
@@ -276,7 +277,7 @@ class Gateway:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not self._access.is_job_token(given):
             raise web.HTTPUnauthorized(text="the job's token is wrong\n")
-        return web.Response(text=self.address())
+        return web.Response(text=self.address(request.query.get("read_only") == "1"))
 
     async def _picture(self, request: web.Request) -> web.Response:
         """Return the picture of a view's present state as PNG, when it is drawn."""
@@ -317,7 +318,8 @@ class Gateway:
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         """Serve a page until it leaves."""
         self._needs_cookie(request)
-        return await Connection(self._session, self._limits).serve(request)
+        read_only = self._access.is_read_only(request)
+        return await Connection(self._session, self._limits).serve(request, read_only)
 
 
 class _Refusal(asyncio.Protocol):

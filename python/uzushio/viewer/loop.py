@@ -92,6 +92,7 @@ class ViewLoop:
         self._steering = SteeringLink(steps, exchange)
         self._plots = PlotLink(job.comm, steps, exchange)
         self._polled = self._reported = -np.inf
+        self._writer = steps.writer
         self._ranges: dict[str, tuple[float, float]] = {}
         self._bounds: dict[str, Bounds] = {}
 
@@ -145,7 +146,8 @@ class ViewLoop:
             if self._steps.stored != stored:
                 self._describe()
             return
-        changed = self._scene.update_stream(step)
+        new_writer, self._writer = self._steps.writer != self._writer, self._steps.writer
+        changed = self._scene.update_stream(step, new_writer)
         watched = self._watched()
         if changed:
             assert self._scene.stream is not None
@@ -287,6 +289,8 @@ class ViewLoop:
                 raise self._not_kept(request, error) from error
             held = self._read_stored(step, held, request)
             picture = self._scene.draw(request.view, held)
+        if self._scene.find_ranges(request.view):
+            self._describe()
         found = None
         if request.probe is not None:
             found = probe(self._comm, self._scene, request)
@@ -347,7 +351,10 @@ class ViewLoop:
         if stream is None or held is None or self._comm.rank:
             return
         self._exchange.describe(
-            description(stream, held.step, self._title, self._ranges, self._bounds, self._steps),
+            description(
+                *(stream, held.step, self._title, self._ranges, self._bounds, self._steps),
+                self._scene.ranges,
+            ),
             stream,
         )
 

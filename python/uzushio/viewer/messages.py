@@ -138,6 +138,13 @@ class Follow(Message):
     view: ViewName | None
 
 
+class Resume(Message):
+    """Show that this page is the one of an earlier connection, by the `key` of its `hello`."""
+
+    type: Literal["resume"]
+    key: Annotated[str, Field(max_length=64)]
+
+
 class Steer(Message):
     """Request to the run; `id` is the page's number for it. Answered by `steered`."""
 
@@ -185,6 +192,7 @@ FromPage = (
     | Save
     | Load
     | Follow
+    | Resume
     | Steer
     | Plots
     | Record
@@ -201,7 +209,11 @@ class Hello(Message):
 
     Attributes:
         page: name of this page.
-        view: name of its own view. A page that connects again gives it as `ws?view=NAME`.
+        view: name of its own view. A page that connects again gives it as `ws?view=NAME`, and gets
+            it if no other page has it meanwhile.
+        key: secret of this connection, for `resume`.
+        session: identifies this gateway; one that was started again has another.
+        read_only: whether the page changes nothing but its own view.
         max_message: maximum bytes of a message to the gateway.
         max_rate: maximum messages per second.
         document_schema: JSON schema of the sections `sources`, `views` and `actions`.
@@ -211,6 +223,9 @@ class Hello(Message):
     type: Literal["hello"] = "hello"
     page: str
     view: str
+    key: str
+    session: str
+    read_only: bool
     max_message: int
     max_rate: float
     document_schema: dict[str, Any]

@@ -13,7 +13,7 @@ from uzushio.config.yaml_file import KeyPath
 from uzushio.error_text import capitalised
 from uzushio.errors import PipelineError, RenderError, StagingError, UzushioError
 from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import TimedCollective, collective
+from uzushio.parallel.sync import TimedCollective, collective, maximum
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
@@ -23,6 +23,7 @@ from uzushio.pipeline.step_plan import StepPlan, plan_step
 from uzushio.pipeline.stream import Stream, content_key
 from uzushio.pipeline.values import BufferPool, StepValues
 from uzushio.render.background import plain
+from uzushio.render.limits import Range
 from uzushio.render.picture import Picture
 from uzushio.render.view import View
 from uzushio.viewer.budget import Budget
@@ -113,6 +114,8 @@ class Scene:
         self._views: dict[str, _ViewState] = {}
         self._stream: Stream | None = None
         self._known: object = None
+        #: Ranges of components and derived fields that were drawn, by name, with their sources.
+        self._ranges: dict[str, tuple[Mapping[str, SourceSettings], Range]] = {}
 
     @property
     def stream(self) -> Stream | None:
@@ -129,6 +132,7 @@ class Scene:
         if known == self._known and not new_writer:
             return False
         self._known, self._stream = known, Stream.of_step(step)
+        self._ranges.clear()
         self.keep_views(())
         return True
 
@@ -270,6 +274,39 @@ class Scene:
         width, height = view.size
         pixels = plain(view.background, width, height).copy()
         return Picture(pixels, held.index, held.step.time)
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """Ranges of components and derived fields that were drawn."""
+        return {name: found for name, (_, found) in self._ranges.items()}
+
+    def find_ranges(self, name: str) -> bool:
+        """Find the ranges of a drawn view's computed fields that are new; return if there are."""
+        state = self._views[name]
+        if state.shown is None or state.planned is None or self._stream is None:
+            return False
+        context, sources = state.shown[1], state.planned[2]
+        stored = {one.name for one in self._stream.quantities.values() if "." not in one.name}
+        fields = [
+            (number, field, used_sources(sources, [field]))
+            for number, field in enumerate(state.drawing.view.fields())
+            if field not in stored
+        ]
+        fields = [one for one in fields if self._ranges.get(one[1], ({},))[0] != one[2]]
+        ends = np.full((len(fields), 2), -np.inf)
+        for row, (number, _, _) in enumerate(fields):
+            for need in state.needs:
+                for part in context.parts(need):
+                    values = part.fields[need.fields[number]]
+                    finite = values[np.isfinite(values)]
+                    if finite.size:
+                        own = -float(finite.min()), float(finite.max())
+                        ends[row] = np.maximum(ends[row], own)
+        self._comm.Allreduce(ends.copy(), ends, maximum())
+        for (_, name, used), (low, high) in zip(fields, ends.tolist(), strict=True):
+            if np.isfinite(low):
+                self._ranges[name] = used, (-low, high)
+        return bool(np.isfinite(ends).any())
 
     def parts(self, name: str) -> tuple[_ViewState, Context] | None:
         """Return a view's state with the step that its last picture shows."""

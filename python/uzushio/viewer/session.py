@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -13,9 +14,9 @@ from aiohttp import web
 
 from uzushio.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
-from uzushio.render.colors import samples
-from uzushio.viewer import messages
+from uzushio.viewer import messages, read_only
 from uzushio.viewer.client import Client, tell
+from uzushio.viewer.color_maps import color_maps
 from uzushio.viewer.document import MAX_SAMPLES, ViewDocument, sections_schema
 from uzushio.viewer.document_limits import RefusedChange
 from uzushio.viewer.encoder import EncodedPicture
@@ -31,19 +32,6 @@ from uzushio.viewer.stream_state import Status, StreamDescription
 MAX_VIEWS = 32
 #: Seconds between the change of a view's step and its plots.
 PLOTS_SECONDS = 0.3
-
-_MAPS = (
-    "viridis",
-    "cividis",
-    "plasma",
-    "inferno",
-    "magma",
-    "twilight",
-    "berlin",
-    "managua",
-    "vanimo",
-)
-_MAP_COLORS = 32
 
 
 class Session:
@@ -69,9 +57,10 @@ class Session:
         self._pages, self._pictures = count(1), count(1)
         self._steering = SteeringRight(exchange, lambda: self.clients)
         self._greeting = {
+            "session": secrets.token_hex(8),
             "max_message": messages.MAX_MESSAGE,
             "document_schema": sections_schema(),
-            "maps": _maps(),
+            "maps": color_maps(),
         }
 
     # ---- pages
@@ -88,21 +77,32 @@ class Session:
         size: tuple[int, int] | None,
         max_rate: float,
         background: str = "",
+        read_only: bool = False,
     ) -> Client:
         """Add a page.
 
         Args:
             socket: of the page.
-            view: name of the view that the page had before; empty if none.
+            view: name of the view that the page had before; empty if none. It gets another one if
+                that is shown by a page.
             size: of its picture, if it is known.
             max_rate: maximum messages per second, for its information.
             background: of a new view whose settings do not come from a file; empty for the default.
+            read_only: whether the page may only look.
         """
-        name = f"page{next(self._pages)}"
-        client = Client(name, self._view(view or name), socket)
-        client.size, client.background = size, background
+        taken = {name for one in self.clients for name in (one.own, one.view.name)}
+        name = next(name for n in self._pages if (name := f"page{n}") not in taken)
+        client = Client(name, self._view(view if view and view not in taken else name), socket)
+        client.size, client.background, client.read_only = size, background, read_only
         client.view.clients.append(client)
-        hello = messages.Hello(page=name, view=client.own, max_rate=max_rate, **self._greeting)
+        hello = messages.Hello(
+            page=name,
+            view=client.own,
+            key=client.key,
+            read_only=read_only,
+            max_rate=max_rate,
+            **self._greeting,
+        )
         tell([client], hello)
         if self._description is not None:
             tell([client], messages.DescriptionMessage(stream=self._description))
@@ -133,6 +133,7 @@ class Session:
             RefusedChange: it has no effect, for the reason in the error.
         """
         view = client.view
+        read_only.check_message(client, message)
         if isinstance(message, messages.Ack):
             if not client.acknowledge(message.sequence, message.seconds):
                 raise RefusedChange(f"no picture {message.sequence} waits for an acknowledgement")
@@ -140,6 +141,8 @@ class Session:
             client.offer_video(message.decodes)
         elif isinstance(message, messages.Steer):
             self._steering.handle(client, message)
+        elif isinstance(message, messages.Resume):
+            self._steering.resume(client, message.key)
         elif isinstance(message, messages.Plots):
             client.plots = message.shown
             self._send_plots([client])
@@ -165,7 +168,8 @@ class Session:
                 view.probe = (message.x, message.y), client
             view.request(self.document)
         elif isinstance(message, messages.Save):
-            text = self.document.save(view.name)
+            limits = {} if view.picture is None else view.picture.picture.limits
+            text = self.document.save(view.name, limits)
             tell([client], messages.Saved(name=f"{view.name}.yaml", text=text))
         elif isinstance(message, messages.Pause | messages.Live | messages.Seek):
             self._show_step(view, message, client)
@@ -176,6 +180,7 @@ class Session:
         Raises:
             RefusedChange: the file is not valid, or has no such view.
         """
+        read_only.check_message(client, message)
         name = client.view.name
         try:
             changes = await asyncio.to_thread(
@@ -194,6 +199,7 @@ class Session:
     ) -> None:
         """Apply changes of the document, a patch with its number; raises `RefusedChange`."""
         try:
+            read_only.check_changes(client, changes)
             self.document.apply(client.view.name, changes, base, client.name)
         except RefusedChange:
             tell([client], self._state(client.view))
@@ -354,6 +360,7 @@ class Session:
         limits = messages.Limits(
             view=view.name, step=drawn.step, limits=dict(drawn.limits), notes=list(drawn.notes)
         )
+        view.refuse(drawn)
         tell(view.clients, limits)  # wakes each page, which then sends the picture
 
     def _plots_changed(self, view: SharedView) -> None:
@@ -375,12 +382,3 @@ class Session:
                 if step not in texts:
                     texts[step] = plots_message(self._plots, step).model_dump_json()
                 client.post("plots", texts[step])
-
-
-def _maps() -> dict[str, list[str]]:
-    """Return colour maps as lists of #rrggbb."""
-    import matplotlib as mpl
-    from matplotlib.colors import to_hex
-
-    found = (name for name in _MAPS if name in mpl.colormaps)
-    return {name: [to_hex(tuple(color)) for color in samples(name, _MAP_COLORS)] for name in found}

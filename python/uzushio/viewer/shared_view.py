@@ -32,6 +32,7 @@ class SharedView:
         step: the step that it shows; None: the newest.
         probe: position of the pointer, and the page that has it.
         failure: revision and message of the last picture, if it could not be drawn.
+        refused: revision of the last picture, and the layers that are left out of it.
         plots_due: whether its pages are to receive the plots soon, because its step has changed.
         dragging: whether a page is dragging.
         moving: whether pictures are drawn at reduced size.
@@ -45,6 +46,7 @@ class SharedView:
         self.step: int | None = None
         self.probe: tuple[tuple[float, float], Client] | None = None
         self.failure: tuple[int, str] | None = None
+        self.refused: tuple[int, object] = 0, ()
         self.plots_due = False
         self.dragging = False
         self.moving = False
@@ -119,6 +121,17 @@ class SharedView:
                 path=list(failure.path), message=failure.message, revision=reason[0]
             )
             tell(self.clients, message, failure.path)
+
+    def refuse(self, drawn: DrawnPicture) -> None:
+        """Send the pages the reasons of layers that are left out, once for each revision."""
+        reasons = drawn.request.revision, drawn.refused
+        if drawn.refused and self.refused != reasons:
+            for path, text in drawn.refused:
+                message = messages.ErrorMessage(
+                    path=list(path), message=text, revision=drawn.request.revision
+                )
+                tell(self.clients, message, path)
+        self.refused = reasons
 
     def _rest(self, document: ViewDocument) -> None:
         self.moving = False

@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import os
 import platform
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -63,14 +64,16 @@ class SteeringRight:
         self._user = f"{_user()}@{platform.node()}"
 
     def join(self, client: Client) -> None:
-        """Send a page the state of steering; a page that connects again keeps its right."""
+        """Send a page the state of steering."""
+        self._post([client])
+
+    def resume(self, client: Client, key: str) -> None:
+        """Give a page that connects again the right that it had, if the key is its former one."""
         holder = self._holder
-        if holder is not None and holder.client.own == client.own:
+        if holder is not None and secrets.compare_digest(holder.client.key, key):
             _cancel(holder)
             holder.client = client
             self._post()
-        else:
-            self._post([client])
 
     def leave(self, client: Client, lost: bool) -> None:
         """Return the right of a page that leaves: at once, or some time after a lost connection."""
@@ -128,6 +131,8 @@ class SteeringRight:
     def _refusal(self, client: Client, request: PageRequest) -> str:
         """Return the reason why a request is not passed to the run; "" if it is."""
         state, holder = self._state, self._holder
+        if client.read_only:
+            return "this page was opened by a read-only address"
         if state is None or not state.available:
             return "there is no run to steer" if state is None else state.text
         if holder is not None and holder.client is not client:

@@ -40,12 +40,14 @@ class Steps(ABC):
         text: sentence on the state, "" if there is nothing to say.
         stored: numbers and times of the stored steps, increasing; empty for a running stream.
         connection: number of the connection to a running stream; None while there is none.
+        writer: number of the writer of the newest step: another one is another run, or a restart.
     """
 
     state: State = "waiting"
     text = ""
     stored: tuple[tuple[int, float], ...] = ()
     connection: int | None = None
+    writer = 1
 
     @abstractmethod
     def poll(self) -> Step | None:
@@ -103,6 +105,8 @@ class LiveSteps(Steps):
         self._attached_to = self._identity()
         self._tried = time.monotonic()
         self._sequence: int | None = None
+        self._newest: int | None = None  # sequence number of the newest step of all connections
+        self._new_file = False  # whether the contact file is a new one since that step
         self._arrivals: deque[tuple[float, int]] = deque(maxlen=_RATE_STEPS + 1)
         self._attachments = 1
         self.connection = self._attachments
@@ -145,7 +149,10 @@ class LiveSteps(Steps):
             return None
         if self._sequence is not None:
             self.dropped += step.sequence - self._sequence - 1
-        self._sequence = step.sequence
+        if self._new_file or (self._newest is not None and step.sequence <= self._newest):
+            self.writer += 1
+        self._sequence = self._newest = step.sequence
+        self._new_file = False
         self._arrivals.append((time.monotonic(), step.index))
         self.state, self.text = "live", ""
         return step
@@ -191,7 +198,11 @@ class LiveSteps(Steps):
 
     def _attach_again(self) -> bool:
         """Attach if a writer may be there; return whether it was."""
-        limit = self._comm.bcast(self._time_for_attempt() if self._comm.rank == 0 else None)
+        before, limit = self._attached_to, 0.0
+        if self._comm.rank == 0:
+            limit = self._time_for_attempt()
+        limit, new_file = self._comm.bcast((limit, self._attached_to != before))
+        self._new_file |= new_file
         if not limit:
             return False
         try:

@@ -41,6 +41,7 @@ class StreamDescription:
         time_unit: unit of times; may be empty.
         length_unit: unit of lengths; may be empty.
         start: settings of a new page's view, as in a pipeline file.
+        ranges: ranges of components and derived fields that were drawn.
     """
 
     title: str
@@ -52,6 +53,7 @@ class StreamDescription:
     time_unit: str = ""
     length_unit: str = ""
     start: Mapping[str, Any] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -74,11 +74,12 @@ class TokenFile:
         except (OSError, ValueError, TypeError) as error:
             raise ViewerError(f"{path} is not the file of a live view ({error}).") from error
 
-    def address(self, limit: float = 5.0) -> str:
+    def address(self, limit: float = 5.0, read_only: bool = False) -> str:
         """Return an address of the page with a new one-time token.
 
         Args:
             limit: timeout in seconds.
+            read_only: whether its page may only look.
 
         Raises:
             ViewerError: the live view does not answer.
@@ -86,8 +87,9 @@ class TokenFile:
         connection = _Connection(self.listening, limit)
         try:
             host = {"Host": urlsplit(self.origin).netloc}
+            path = "/token?read_only=1" if read_only else "/token"
             connection.request(
-                "POST", "/token", headers={**host, "Authorization": f"Bearer {self.token}"}
+                "POST", path, headers={**host, "Authorization": f"Bearer {self.token}"}
             )
             response = connection.getresponse()
             answer = response.read(4096).decode()

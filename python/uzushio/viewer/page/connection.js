@@ -8,6 +8,7 @@ const MAX_PAUSE = 15000;
 export async function logIn() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return "";
+  // At once, so that the token is neither in the address bar nor in the history.
   history.replaceState(null, "", location.pathname + location.search);
   const answer = await fetch("login", { method: "POST", body: JSON.stringify({ token }) });
   return answer.ok ? "" : await answer.text();

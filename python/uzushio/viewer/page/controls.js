@@ -158,7 +158,7 @@ export function select(store, path, options) {
   input.addEventListener("change", () => write(input.value));
   const update = () => {
     const value = read();
-    const pairs = choices();
+    const pairs = [...choices()];
     if (!pairs.some(([one]) => one === value)) pairs.push([value, String(value)]);
     const shown = JSON.stringify(pairs);
     if (input.dataset.choices !== shown) {

@@ -73,7 +73,7 @@ export async function drawCurves(element, plot) {
     font: { size: 12, color: color("--text"), family: getComputedStyle(document.body).fontFamily },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    xaxis: axis(plot.x),
+    xaxis: { ...axis(plot.x), autorange: true },
     yaxis: { ...axis(plot.y), ...rangeOf(plot) },
     showlegend: traces.length > 1,
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
@@ -88,9 +88,10 @@ export async function drawCurves(element, plot) {
 /** Release Plotly's resources of an element. */
 export const clearCurves = (element) => globalThis.Plotly?.purge(element);
 
-/** Return the range of a vertical axis whose values differ by rounding alone; otherwise nothing. */
+/** Return the range of a vertical axis: automatic, unless its values differ by rounding alone. */
 function rangeOf({ y, curves }) {
-  if (y.log) return {};
+  const automatic = { autorange: true };
+  if (y.log) return automatic;
   let [low, high] = [Infinity, -Infinity];
   for (const curve of curves) {
     for (const value of curve.y) {
@@ -100,9 +101,9 @@ function rangeOf({ y, curves }) {
     }
   }
   const size = Math.max(Math.abs(low), Math.abs(high));
-  if (!(high - low < LEAST_RANGE * size)) return {};
+  if (!Number.isFinite(size) || high - low >= LEAST_RANGE * size) return automatic;
   const half = 0.01 * size;
-  return { range: [low - half, high + half] };
+  return { autorange: false, range: [low - half, high + half] };
 }
 
 /** Return a title in lines that fit beside a plot. */

@@ -28,6 +28,7 @@ export class Errors {
     if (!control) return this.say(message);
     for (let outer = control; (outer = outer.parentElement?.closest("details")); ) outer.open = true;
     const place = `${path.join(".")}: `; // which the control itself is
+    control.closest(".layer")?.fold?.(false);
     control.fail(sentence(message.startsWith(place) ? message.slice(place.length) : message));
     control.scrollIntoView({ block: "nearest" });
   }

@@ -22,12 +22,14 @@ const HELP = [
   ["End", "Follow the newest step"],
   [", and .", "Step before, step after"],
   ["Left, right, Page Up and Down, Home, End in a plot", "Values of the plot"],
+  ["Ctrl + Z, Ctrl + Shift + Z", "Undo and redo changes of the view"],
   ["?", "This list"],
 ];
 
 /** Show the list of keys. */
 export function showHelp() {
   byId("help").showModal();
+  byId("help").scrollTop = 0;
 }
 
 /** Listen to the keys of the canvas. */

@@ -10,6 +10,8 @@ import { planeControls, shapeOfPlane } from "./plane.js";
 import { transferFunction } from "./transfer.js";
 
 const NAMES = { slice: "Slice", isosurface: "Isosurface", volume: "Volume", mesh: "Mesh" };
+/** Kinds of layers that have one colour if none is given; the others have colours by value. */
+const SURFACES = ["isosurface", "mesh"];
 /** Colour of an isosurface for which none is given. */
 const SURFACE = "#d8a35c";
 
@@ -19,6 +21,8 @@ export class Layers {
   #list = make("div", { className: "layers" });
   #empty = make("p", { className: "hint" }, "There are no layers. Add one to see the flow.");
   #shape = "";
+  #folded = new Set(); // places of the layers whose settings are hidden
+  #waiting = null; // isosurface whose field has no known range yet
 
   constructor(store) {
     this.#store = store;
@@ -28,6 +32,7 @@ export class Layers {
           button(NAMES[kind], () => this.#add(kind), { className: `add-${kind}` }))));
     byId("layers").append(this.#empty, this.#list, add);
     store.on("view description", () => this.#update());
+    store.on("description", () => this.#setWaiting());
   }
 
   #update() {
@@ -36,7 +41,7 @@ export class Layers {
     const shape = JSON.stringify([
       this.#store.view?.view,
       layers.map((layer) => [
-        layer.kind, typeof (layer.color ?? {}), layer.values?.length, shapeOfPlane(layer),
+        layer.kind, typeof (layer.color ?? (SURFACES.includes(layer.kind) ? "" : {})), layer.values?.length, shapeOfPlane(layer),
       ]),
       Boolean(this.#store.get(["clip"], []).length),
     ]);
@@ -52,15 +57,37 @@ export class Layers {
     const field = settings.layers.at(-1)?.field ?? names[0];
     if (!field) return;
     const layer = { kind, field };
-    if (kind === "isosurface") {
-      const [low, high] = this.#range(field, -1);
-      layer.values = [rounded((low + high) / 2, 4)];
-    }
+    if (kind === "isosurface") layer.values = this.#middle(field, settings.layers.length);
     this.#setLayers([...settings.layers, layer]);
     byId(`layer-${settings.layers.length}`)?.querySelector("select, input")?.focus();
   }
 
+  /**
+   * Return the value in the middle of a field's range, for a new isosurface.
+   *
+   * The range of a derived field is known when it was drawn: the value is then set again.
+   */
+  #middle(field, place) {
+    const range = rangeOf(this.#store.description, field);
+    this.#waiting = range ? null : { field, place };
+    if (!range) return [0];
+    const [low, high] = range;
+    return [rounded((low + high) / 2, 4)];
+  }
+
+  /** Set the value of an isosurface whose range was not known, unless it has another one since. */
+  #setWaiting() {
+    if (!this.#waiting) return;
+    const { field, place } = this.#waiting;
+    const layer = this.#store.get(["layers", place]);
+    if (layer?.field !== field || String(layer.values) !== "0") this.#waiting = null;
+    else if (rangeOf(this.#store.description, field)) {
+      this.#store.set(["layers", place, "values"], this.#middle(field, place));
+    }
+  }
+
   #setLayers(layers) {
+    this.#folded.clear(); // their places change
     this.#store.set(["layers"], layers);
   }
 
@@ -71,20 +98,31 @@ export class Layers {
       this.#setLayers(store.settings.layers.filter((_, other) => other !== place));
       byId("layers").querySelector("button")?.focus();
     }, { className: "quiet", "aria-label": `Remove layer ${place + 1}, ${NAMES[kind]}` });
+    const folded = this.#folded.has(place);
+    const body = make("div", { className: "settings", id: `layer-${place}-settings`, hidden: folded });
+    const fold = button(NAMES[kind], () => section.fold(!body.hidden), {
+      className: "fold", "aria-expanded": String(!folded), "aria-controls": body.id });
     const parts = { slice: this.#slice, isosurface: this.#isosurface, volume: this.#volume, mesh: this.#mesh };
-    return make(
+    body.append(...parts[kind].call(this, place), ...(store.get(["clip"], []).length
+      ? [checkbox(store, ["layers", place, "clipped"], { label: "Clipped", fallback: true })] : []));
+    const section = make(
       "section",
       { className: "layer", id: `layer-${place}`, "aria-label": `Layer ${place + 1}, ${NAMES[kind]}` },
-      make("header", {}, make("h3", {}, NAMES[kind]), remove),
-      ...parts[kind].call(this, place),
-      store.get(["clip"], []).length ? checkbox(store, ["layers", place, "clipped"], { label: "Clipped", fallback: true }) : null,
+      make("header", {}, make("h3", {}, fold), remove), body,
     );
+    section.fold = (closed) => {
+      body.hidden = closed;
+      fold.setAttribute("aria-expanded", String(!closed));
+      if (closed) this.#folded.add(place);
+      else this.#folded.delete(place);
+    };
+    return section;
   }
 
-  #field(path, label, none) {
+  #field(path, label, none, write) {
     const store = this.#store;
     return select(store, path, {
-      label,
+      label, write,
       choices: () => [
         ...(none ? [["", none]] : []),
         ...scalars(store.description, store.sources).map((name) => [name, name]),
@@ -137,7 +175,9 @@ export class Layers {
         const next = (low + 2 * high) / 3;
         store.set([...path, "values"], [...values(), rounded(values().includes(next) ? high : next, 4)]);
       }));
-    return [this.#field([...path, "field"], "Field"), ...rows, more,
+    const chooseField = (field) =>
+      store.set(path, { ...store.get(path), field, values: this.#middle(field, place) });
+    return [this.#field([...path, "field"], "Field", null, chooseField), ...rows, more,
       ...this.#surfaceColors(place, SURFACE), this.#opacity(path),
       checkbox(store, [...path, "lighting"], { label: "Lighting", fallback: true })];
   }

@@ -11,8 +11,12 @@ import { connectFiles } from "./files.js";
 import { connectFollow } from "./follow.js";
 import { Frames } from "./frames.js";
 import { CameraMotion, listenToPointers } from "./gestures.js";
+import { showFreshness } from "./freshness.js";
+import { History } from "./history.js";
 import { listenToKeys } from "./keyboard.js";
 import { Layers } from "./layers.js";
+import { connectLayout } from "./layout.js";
+import { Memory } from "./memory.js";
 import { narrate } from "./narration.js";
 import { makePlots } from "./plots.js";
 import { Probe } from "./probe.js";
@@ -28,6 +32,7 @@ import { VideoPictures } from "./video.js";
 const canvas = byId("picture");
 const send = (message) => connection.send(message);
 const store = new Store(send);
+const memory = new Memory(store, send);
 const video = new VideoPictures();
 const frames = new Frames(canvas, video, {
   acknowledge: (sequence, seconds) => send({ type: "ack", sequence, seconds }),
@@ -42,7 +47,7 @@ const connection = new Connection({
   query: () => {
     const [width, height] = pictureSize(canvas.parentElement);
     const background = schemeBackground();
-    return { width, height, ...(background && { background }), ...(store.hello && { view: store.hello.view }) };
+    return { width, height, ...(background && { background }), ...(memory.view && { view: memory.view }) };
   },
 });
 
@@ -52,8 +57,11 @@ const motion = new CameraMotion(store, canvas);
 const timeline = new Timeline(store, frames, send);
 const probe = new Probe(store, canvas, send);
 const describe = narrate(store, frames);
+const checkFreshness = showFreshness(store, frames);
 
+new History(store);
 new Layers(store);
+connectLayout();
 makeClipPanel(store);
 makeCameraPanel(store, motion);
 makeAnnotationPanel(store);
@@ -83,8 +91,15 @@ function pictureShown() {
   timeline.pictureShown();
   status.update();
   describe();
+  checkFreshness();
 }
 
 canvas.focus({ preventScroll: true });
-connection.refusal = await logIn().catch(() => "");
-connection.connect(); // a refused token may belong to a page that was loaded again
+await connect();
+addEventListener("hashchange", connect); // another address was entered in this tab
+
+/** Log in with the token of the address, if it has one, and connect. */
+async function connect() {
+  connection.refusal = await logIn().catch(() => "");
+  connection.connect(); // a refused token may belong to a page that was loaded again
+}

@@ -2,30 +2,42 @@
 
 const COMPONENTS = ["x", "y", "z"];
 
-/** Return the mesh of a field; derived fields are taken to be on the first mesh. */
-function meshOf(description, name) {
-  const field = description?.fields.find((one) => name === one.name || name?.startsWith(`${one.name}.`));
-  const meshes = description?.meshes ?? [];
-  return meshes.find((mesh) => mesh.name === field?.mesh) ?? meshes[0];
+/** Return the fields that a name means: one, or those of several zones, which are called zone/name. */
+function fieldsOf(description, name) {
+  const fields = description?.fields ?? [];
+  const plain = (one) => (one.name.startsWith(`${one.mesh}/`) ? one.name.slice(one.mesh.length + 1) : null);
+  const own = fields.filter((one) => name === one.name || name?.startsWith(`${one.name}.`));
+  if (own.length) return own;
+  return fields.filter((one) => plain(one) !== null && (name === plain(one) || name?.startsWith(`${plain(one)}.`)));
 }
 
-/** Return the bounds of the mesh of a field along x, y and z. */
-export const boundsOf = (description, name) =>
-  meshOf(description, name)?.bounds ?? [[0, 1], [0, 1], [0, 1]];
-
-/** Return the bounds of all meshes together. */
-export function allBounds(description) {
-  const meshes = description?.meshes ?? [];
-  if (!meshes.length) return boundsOf(null);
+/** Return the least bounds that contain some meshes along x, y and z; a unit cube without meshes. */
+function unionOf(meshes) {
   return [0, 1, 2].map((axis) => [
-    Math.min(...meshes.map((mesh) => mesh.bounds[axis][0])),
-    Math.max(...meshes.map((mesh) => mesh.bounds[axis][1])),
+    meshes.length ? Math.min(...meshes.map((mesh) => mesh.bounds[axis][0])) : 0,
+    meshes.length ? Math.max(...meshes.map((mesh) => mesh.bounds[axis][1])) : 1,
   ]);
 }
 
+/** Return the bounds of all meshes of a field along x, y and z; of a derived field, those of all meshes. */
+export function boundsOf(description, name) {
+  const names = fieldsOf(description, name).map((field) => field.mesh);
+  const meshes = description?.meshes ?? [];
+  return unionOf(names.length ? meshes.filter((mesh) => names.includes(mesh.name)) : meshes);
+}
+
+/** Return the bounds of all meshes together. */
+export const allBounds = (description) => unionOf(description?.meshes ?? []);
+
 /** Return names of the scalars that can be drawn: fields, components of vectors, derived fields. */
 export function scalars(description, sources) {
-  const names = (description?.fields ?? []).flatMap(({ name, components }) => {
+  const fields = description?.fields ?? [];
+  const several = fields.flatMap((field) => {
+    const name = field.name.startsWith(`${field.mesh}/`) ? field.name.slice(field.mesh.length + 1) : null;
+    const zones = name === null ? [] : fieldsOf(description, name);
+    return zones.length > 1 && zones[0] === field ? [{ ...field, name }] : [];
+  });
+  const names = [...several, ...fields].flatMap(({ name, components }) => {
     if (components === 1) return [name];
     const parts = components <= 3 ? COMPONENTS : [...Array(components).keys()];
     return parts.slice(0, components).map((part) => `${name}.${part}`);
@@ -42,9 +54,16 @@ export function scalars(description, sources) {
 export function unitOf(description, sources, name) {
   const source = sources?.[name];
   if (source) return source.unit ?? "";
-  return description?.fields.find((one) => name === one.name || name?.startsWith(`${one.name}.`))?.unit ?? "";
+  return fieldsOf(description, name)[0]?.unit ?? "";
 }
 
-/** Return the range of a field; null if it is not known. */
-export const rangeOf = (description, name) =>
-  description?.fields.find((one) => one.name === name)?.range ?? null;
+/** Return the range of a field, also of a derived one that was drawn; null if it is not known. */
+export function rangeOf(description, name) {
+  const found = description?.ranges?.[name];
+  if (found) return found;
+  const ranges = fieldsOf(description, name)
+    .filter((one) => one.components === 1 && one.range)
+    .map((one) => one.range);
+  if (!ranges.length) return null;
+  return [Math.min(...ranges.map(([low]) => low)), Math.max(...ranges.map(([, high]) => high))];
+}

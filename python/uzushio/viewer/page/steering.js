@@ -70,13 +70,20 @@ export function makeSteeringPanel(store, send) {
           : "Read only: take the right to steer to change the run.";
     take.textContent = mine() ? "Return the right to steer" : "Take the right to steer";
     take.disabled = asked || Boolean(other);
+    if (store.hello?.read_only) {
+      sentence.textContent = `Read only: this page was opened by a read-only address.${other ? ` ${other} holds the right to steer.` : ""}`;
+    }
+    take.hidden = Boolean(store.hello?.read_only);
     take.classList.toggle("main", !mine());
     for (const one of [...controls, every]) one.update(mine());
     for (const one of [checkpoint, stop]) one.disabled = !mine();
     if (!mine() && dialog.open) dialog.close("");
   };
   store.on("steering", update);
+  let key = ""; // of the connection before
   store.on("hello", () => {
+    if (key) send({ type: "resume", key });
+    key = store.hello.key;
     for (const control of unanswered.values()) control.say("The connection was lost before the answer.", true);
     unanswered.clear();
     update();

@@ -9,7 +9,8 @@ const KEPT = ["hello", "description", "status", "viewers", "limits", "steering",
 const COMMON = ["sources", "actions"];
 
 /**
- * Events: the types above, `view` after each change of the view, `probe`, `saved`, `steered`, `error`
+ * Events: the types above, `view` after each change of the view, `received` (with the message) before
+ * one of the gateway's, `changing` (with the path) before one of this page, `probe`, `saved`, `steered`, `error`
  * (with the message as `detail`) and `dragging`.
  */
 export class Store extends EventTarget {
@@ -76,7 +77,16 @@ export class Store extends EventTarget {
   /** Change a setting of the view, of `sources` or of `actions`; null removes it. */
   set(path, value) {
     if (!this.view) return;
+    if (!COMMON.includes(path[0])) this.#emit("changing", path);
     this.#changes.add(COMMON.includes(path[0]) ? path : ["views", this.view.view, ...path], value);
+    this.#merge();
+    this.#emit("view");
+  }
+
+  /** Replace the settings of the view; its size stays. */
+  replace(settings) {
+    const { size } = this.settings;
+    this.#changes.add(["views", this.view.view], { ...structuredClone(settings), ...(size && { size }) });
     this.#merge();
     this.#emit("view");
   }
@@ -112,6 +122,7 @@ export class Store extends EventTarget {
     this.view = message;
     this.#changes.answered(message.patches[this.hello?.page] ?? 0);
     this.#merge();
+    this.#emit("received", message);
     this.#emit("view");
   }
 
