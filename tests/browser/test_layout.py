@@ -92,6 +92,17 @@ def test_number_boxes_show_all_digits(live: Live) -> None:
     )
 
 
+def test_notes_do_not_cover_the_legends_at_the_right(live: Live) -> None:
+    page = live.open()
+    page.evaluate(
+        "() => { const notes = document.getElementById('notes'); notes.hidden = false;"
+        " notes.textContent = 'Some values are not finite. '.repeat(9); }"
+    )
+    notes, stage = (page.locator(one).bounding_box() for one in ("#notes", "#stage"))
+    assert notes is not None and stage is not None
+    assert notes["x"] + notes["width"] < stage["x"] + 0.6 * stage["width"]
+
+
 def test_the_frame_of_the_focus_is_shown_when_the_keyboard_is_used(live: Live) -> None:
     page = live.open()
     width = "parseFloat(getComputedStyle(document.getElementById('picture')).outlineWidth) || 0"

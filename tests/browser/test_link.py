@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from drawn_views import color_of
+from drawn_views import LIMITS, color_of
 from live_pages import LIMIT, Live
 from PIL import Image
 from playwright.sync_api import expect
 
 from uzushio.pipeline import load
+from uzushio.render.colors import Colors
 from uzushio.viewer.session import Session
 from uzushio.viewer.stream_state import Status
 
@@ -165,7 +166,11 @@ def test_a_view_is_saved_as_a_pipeline_file_and_opened_again(live: Live, tmp_pat
         page.get_by_role("button", name="Save view").click()
     file = tmp_path / "view.yaml"
     waiting.value.save_as(file)
-    assert load(file).file.views["page1"] == live.view().model_copy()
+    saved = load(file).file.views["page1"]
+    colors = saved.layers[0].color
+    assert isinstance(colors, Colors) and colors.limits == LIMITS  # as the page shows them
+    automatic = saved.layers[0].model_copy(update={"color": live.view().layers[0].color})
+    assert saved.model_copy(update={"layers": (automatic,)}) == live.view()
     content = yaml.safe_load(file.read_text())
     content["views"]["page1"]["layers"].append(
         {"kind": "isosurface", "field": "p", "values": [0.5]}

@@ -1,6 +1,7 @@
 """Viewer on these ranks. Run as: mpiexec -n N python viewer_job.py same FOLDER, or live FOLDER.
 
-same: pictures of stored steps by the pipeline and by the viewer, which must be equal.
+same: pictures of stored steps by the pipeline and by the viewer, which must be equal, also after
+  pictures that the last rank alone has given up.
 live: draws each step of the stream FOLDER/u.contact, and logs the pictures.
 """
 
@@ -13,11 +14,12 @@ import numpy as np
 from mpi4py import MPI
 from PIL import Image
 from staging_peers import Log
-from viewer_driver import Driver, run_viewer
+from viewer_driver import Driver, RequestFailed, run_viewer
 
 from uzushio import staging
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
+from uzushio.viewer.budget import Budget, GivenUpError
 
 COMM = MPI.COMM_WORLD
 #: Distinct views with all kinds of layers, of the file's sources.
@@ -35,6 +37,14 @@ def same(folder: Path) -> None:
     pipeline.close()
     assert pipeline.failures == 0, pipeline.summary()
 
+    late = folder / f"late{COMM.size}"
+
+    def check(self: Budget) -> None:
+        if COMM.rank == COMM.size - 1 and late.exists():
+            raise GivenUpError("The picture was given up.")
+
+    Budget.check = check  # type: ignore[method-assign]
+
     def work(page: Driver) -> None:
         sources = loaded.document.values["sources"]
         for step in range(3):
@@ -45,6 +55,15 @@ def same(folder: Path) -> None:
                 batch = np.asarray(Image.open(file))
                 assert np.ptp(batch) > 200
                 np.testing.assert_array_equal(drawn.pixels, batch, err_msg=f"{name} {step}")
+                late.touch()
+                try:
+                    page.picture({**given, "title": "late"}, sources, name, step=step)
+                except RequestFailed as failed:
+                    assert "given up" in str(failed)
+                else:
+                    raise AssertionError("the picture was drawn")
+                finally:
+                    late.unlink()
 
     run_viewer(str(store), COMM, work)
 

@@ -262,7 +262,13 @@ class Scene:
         state = self._views[name]
         if not state.needs:
             return self._blank(state.drawing.view, held) if self._comm.rank == 0 else None
-        context = self._context(state, held)
+        shown, context = state.shown, self._context(state, held)
+        try:
+            with collective(self._comm):
+                self.budget.check()
+        except UzushioError:
+            state.shown = shown  # the values may not be computed
+            raise
         with self._timed.block(f"the picture of step {held.index}", _WAIT_LIMIT):
             picture = state.drawing.draw(context)
         state.picture = picture
@@ -328,8 +334,6 @@ class Scene:
             found = sorted({name for names in self._comm.allgather(missing) for name in names})
             raise MissingFieldError(f"step {held.index} was kept without {', '.join(found)}")
         values.load(state.needs, last=True)
-        with collective(self._comm):
-            self.budget.check()
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
         state.shown = held, context
         return context
