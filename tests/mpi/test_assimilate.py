@@ -443,6 +443,31 @@ def test_observations_of_a_twin_can_be_read(
     assert not (tmp_path / "run/observations.zarr").exists()
 
 
+def test_masked_values_in_one_rank_s_part_alone_are_counted(
+    uzushio: Run, twin: Path, uninterrupted: Path, tmp_path: Path
+) -> None:
+    """The other rank's part is observed completely; both take weights of the same form."""
+    shutil.copytree(uninterrupted / "observations.zarr", tmp_path / "seen.zarr")
+    values = zarr.open_array(tmp_path / "seen.zarr/values", mode="r+")
+    values[:, :4, :10] = np.nan
+    found = []
+    for ranks in (1, 2):
+        done = uzushio(
+            "assimilate", twin, "--ranks", ranks, "--set", "observations.store=seen.zarr",
+            "--set", "truth=null", "--out", f"run{ranks}",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "11520 values at 24 times; 960 of 12480 are masked" in done.stdout
+        found.append(outcome(tmp_path / f"run{ranks}"))
+    assert found[0] == found[1]
+    content = summary(tmp_path / "run2")
+    assert content["observations"] == {"times": 24, "values": 11520, "masked": 960}
+    for name in ("messages", "bytes", "points"):
+        counter = content["counters"][name]
+        assert 0 < counter["min"] <= counter["mean"] <= counter["max"]
+        assert counter["mean"] == (counter["min"] + counter["max"]) / 2
+
+
 def test_bad_observations_are_one_message_on_all_ranks(
     uzushio: Run, twin: Path, uninterrupted: Path, tmp_path: Path
 ) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 from mpi4py import MPI
 
 from uzushio.assimilation import observation_store
+from uzushio.assimilation.case import Observed
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.phasefield.model import PhaseFieldModel
@@ -198,4 +200,141 @@ def test_a_first_guess_is_read_as_carefully(tmp_path: Path) -> None:
     (chunk,) = (file for file in (tmp_path / "guess.zarr/phi/c").rglob("*") if file.is_file())
     chunk.write_bytes(b"not what a codec wrote")
     with pytest.raises(CaseError, match="phi cannot be read"):
+        of_store.first_guess()
+
+
+HOLES = np.random.default_rng(1).random((3, *SHAPE)) < 0.3
+SEEN = np.random.default_rng(2).normal(0.5, 0.2, (3, *SHAPE)).round(3)
+
+
+def by_xarray(path: Path, zarr_format: Any = 3, gap: float = np.nan, **encoding: Any) -> Path:
+    """A store with unobserved values that xarray encodes."""
+    attributes = {} if np.isnan(gap) else {"missing_value": gap}
+    values = (("time", "y", "x"), np.where(HOLES, gap, SEEN), attributes)
+    whole = xr.Dataset({"values": values}, {"time": [0.0, 0.5, 1.0]}, {"sigma": 0.5})
+    whole.to_zarr(path, mode="w", encoding={"values": encoding}, zarr_format=zarr_format)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {},
+        {"_FillValue": -9999.0},
+        {"dtype": "int16", "scale_factor": 0.001, "_FillValue": -32768},
+        {"dtype": "int16", "scale_factor": 0.001, "add_offset": 0.5, "_FillValue": -32768},
+        {"dtype": ">f4"},
+        {"gap": -99.0},
+        {"zarr_format": 2},
+        {"zarr_format": 2, "_FillValue": -9999.0},
+    ],
+)
+def test_values_are_decoded_as_xarray_decodes_them(
+    model: Model, tmp_path: Path, kinds: dict[str, Any]
+) -> None:
+    observations = read(by_xarray(tmp_path / "seen.zarr", **kinds), model)
+    assert np.array_equal(np.asarray(observations.weight) == 0.0, HOLES)
+    assert observations.count == np.count_nonzero(~HOLES)
+    np.testing.assert_allclose(observations.values[~HOLES], SEEN[~HOLES], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["values", "time", "sigma"])
+def test_a_lost_chunk_is_refused_with_its_place(model: Model, tmp_path: Path, name: str) -> None:
+    """A missing chunk has the fill value 0, which would be data."""
+    group = zarr.open_group(tmp_path / "seen.zarr", mode="w")
+    arrays = {"time": [0.1, 0.5, 1.0], "values": np.ones((3, *SHAPE)), "sigma": [0.5, 0.5, 0.5]}
+    for key, values in arrays.items():
+        whole = np.asarray(values)
+        group.create_array(key, shape=whole.shape, chunks=(1, *whole.shape[1:]), dtype="f8")
+        group[key][...] = whole  # type: ignore[index]
+    chunk = "c/0/0/0" if name == "values" else "c/0"
+    (tmp_path / "seen.zarr" / name / chunk).unlink()
+    with pytest.raises(CaseError, match=rf"{name}: its chunk {chunk} is not stored, .* as 0"):
+        read(tmp_path / "seen.zarr", model)
+
+
+def test_a_twin_observed_at_its_start_alone_can_be_read(tmp_path: Path) -> None:
+    """Its only time is 0, the fill value; no chunk of it is left out."""
+    first = case().model_copy(update={"observations": Observed(first=0, last=0)})
+    model = PhaseFieldModel(first, MPI.COMM_SELF)
+    truth = model.truth()
+    assert truth is not None
+    observation_store.write(tmp_path / "seen.zarr", model, observe(model, truth, first))
+    assert list(read(tmp_path / "seen.zarr", model).steps) == [0]
+
+
+def with_coordinates(x: Any, y: Any, **attributes: Any) -> Callable[[Path], Path]:
+    def make(path: Path) -> Path:
+        whole = xr.Dataset(
+            {"values": (("time", "y", "x"), SEEN, attributes.get("values", {}))},
+            {
+                "time": ("time", attributes.get("times", [0.0, 0.5, 1.0]), attributes.get("t", {})),
+                "y": ("y", np.asarray(y)),
+                "x": ("x", np.asarray(x), attributes.get("across", {})),
+            },
+            {"sigma": 0.5},
+        )
+        whole.to_zarr(path, mode="w")
+        return path
+
+    return make
+
+
+X, Y = np.arange(SHAPE[1]) + 0.5, np.arange(SHAPE[0]) + 0.5
+HOURS = np.array([0, 1, 2]).astype("timedelta64[h]").astype("timedelta64[ns]")
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (with_coordinates(0.5 * X, Y), "x goes from 0.25 to 3.25, but from 0.5 to 6.5 in the case"),
+        (with_coordinates(X, Y[::-1]), "y goes from 8.5 to 0.5, but from 0.5 to 8.5"),
+        (with_coordinates(X + 2.0, Y), "x goes from 2.5 to 8.5"),
+        (
+            with_coordinates(X, Y, across={"units": "mm"}),
+            "x is in 'mm', and has no unit in the model",
+        ),
+        (with_coordinates(X, Y, values={"units": "K"}), "values is in 'K'"),
+        (with_coordinates(X, Y, t={"units": "s"}), "time is in 's'"),
+        (with_coordinates(X, Y, times=HOURS), "time is in 'hours'"),
+        (changed(values=np.linspace(0.0, 255.0, 3 * 63).reshape(3, *SHAPE)), "from 0 to 255"),
+    ],
+)
+def test_positions_units_and_grey_values_of_another_case_are_refused(
+    model: Model, tmp_path: Path, make: Callable[[Path], Path], sentence: str
+) -> None:
+    with pytest.raises(CaseError) as raised:
+        read(make(tmp_path / "seen.zarr"), model)
+    assert sentence in str(raised.value)
+
+
+def test_positions_of_edges_and_plain_units_are_accepted(model: Model, tmp_path: Path) -> None:
+    """Cells may be numbered from 0; single precision rounds positions."""
+    made = with_coordinates((X - 0.5).astype("f4"), Y, t={"units": "1"})(tmp_path / "seen.zarr")
+    assert list(read(made, model).steps) == [0, 5, 10]
+
+
+def test_transposed_values_of_a_square_grid_are_refused(tmp_path: Path) -> None:
+    square = case().model_dump() | {"grid": {"nx": 8, "ny": 8}}
+    model = PhaseFieldModel(PhaseFieldCase.model_validate(square), MPI.COMM_SELF)
+    values = (("time", "x", "y"), np.full((1, 8, 8), 0.25))
+    whole = xr.Dataset({"values": values}, {"time": [0.5]}, {"sigma": 0.5})
+    whole.to_zarr(tmp_path / "seen.zarr")
+    with pytest.raises(CaseError, match="dimensions time, x, y; transpose it to time, y, x"):
+        read(tmp_path / "seen.zarr", model)
+
+
+def test_a_first_guess_is_decoded_too(tmp_path: Path) -> None:
+    state = np.random.default_rng(3).random(SHAPE).round(3)
+    packed = {"phi": {"dtype": "int16", "scale_factor": 0.001, "_FillValue": -32768}}
+    whole = xr.Dataset({"phi": (("y", "x"), state)})
+    whole.to_zarr(tmp_path / "guess.zarr", encoding=packed)
+    wanted = {"first_guess": {"m": 0.6, "store": str(tmp_path / "guess.zarr")}}
+    made = PhaseFieldCase.model_validate(case().model_dump(exclude={"first_guess"}) | wanted)
+    of_store = PhaseFieldModel(made, MPI.COMM_SELF)
+    np.testing.assert_allclose(of_store.first_guess().state, state, rtol=0, atol=1e-6)
+    whole.assign(phi=whole["phi"].where(state > 0.1)).to_zarr(
+        tmp_path / "guess.zarr", mode="w", encoding=packed
+    )
+    with pytest.raises(CaseError, match=r"phi in .* has values that are missing"):
         of_store.first_guess()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 from uzushio.assimilation.cost import Cost
-from uzushio.assimilation.deviations import deviations
+from uzushio.assimilation.deviations import Deviation, deviations
 from uzushio.assimilation.hessian import Hessian, hessian_plan
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Model
@@ -407,6 +409,31 @@ def test_a_search_that_stopped_early_estimates_its_distance_to_the_minimum(
     away = float(space.parameters(search.point)[0] - here.parameters[0])
     assert abs(away) > 1e-3 * found.sd
     assert found.to_minimum == pytest.approx(away, rel=0.15)
+
+
+class _Diagonal:
+    """Hessian of ½ Σ (k + 1) x_k², of two points and a parameter."""
+
+    def product(self, state: np.ndarray, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return state * [1.0, 2.0], 3.0 * parameters
+
+
+def test_a_predicted_minimum_is_reported_only_if_the_cost_decreases_towards_it() -> None:
+    space = ControlSpace(MPI.COMM_SELF, (1, 2), [1.0, 1.0], [(None, None)] * 2)
+    curvature, point = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 2.0])
+    settings = case_of().uncertainty
+
+    def found(value: Callable[[np.ndarray], float]) -> Deviation:
+        hessian: Any = _Diagonal()
+        return deviations(space, hessian, point, curvature * point, settings, lambda: None, value)[
+            0
+        ]
+
+    quadratic = found(lambda x: 0.5 * float(np.sum(curvature * x**2)))
+    assert quadratic.to_minimum == pytest.approx(-2.0) and quadratic.note == ""
+    steeper = found(lambda x: float(np.sum((x - point) ** 2)))
+    assert steeper.to_minimum is None and "it does not decrease" in steeper.note
+    assert steeper.sd == quadratic.sd == pytest.approx(1.0 / np.sqrt(3.0))
 
 
 class _Alone:

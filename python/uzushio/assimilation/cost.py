@@ -145,6 +145,29 @@ class Cost:
             )
         of_parameters += self.precisions * (parameters - background.parameters)
 
+    def background_value(self, guess: Guess) -> float:
+        """Return the background term of J at a point (collective)."""
+        background = self._background
+        lost = guess.parameters - background.parameters
+        value = 0.5 * float(np.sum(self.precisions * lost**2))
+        if self.precision > 0.0:
+            difference = guess.state - background.state
+            square = exact_sums.dot(difference, difference)
+            (total,) = exact_sums.over_ranks(self.model.comm, [square])
+            value += 0.5 * self.precision * exact_sums.rounded(total)
+        return value
+
+    def value_at(self, guess: Guess) -> float:
+        """Return J at a point without storing a trajectory, also after `hessian` (collective)."""
+        model, state = self.model, guess.state.copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = model.misfit(state, 0, self.observations)
+            rest = model.forward(
+                state, guess.parameters, 0, self.sweeps.plan.steps, None, self.observations
+            )
+            value = exact_sums.rounded(exact_sums.add(first, rest)) + self.background_value(guess)
+        return value if math.isfinite(value) else math.inf
+
     def compare_with(self, observations: Observations, background: Guess) -> None:
         """Replace observations and background, with the same steps and sigmas."""
         self.observations = self.sweeps.observations = observations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -14,6 +14,15 @@ from uzushio.assimilation.ensemble import EnsembleSpread
 from uzushio.assimilation.hessian import Hessian
 from uzushio.assimilation.space import ControlSpace
 from uzushio.assimilation.uncertainty import Solution, solve
+
+#: Maximum distance of an estimate from the predicted minimum of J, in standard deviations.
+FAR = 0.5
+#: Minimum of the actual decrease of J towards that minimum over the predicted one.
+_ENOUGH = 0.25
+_NOT_QUADRATIC = (
+    "J is not quadratic within a standard deviation: it does not decrease towards the minimum that "
+    "its curvature predicts"
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,8 @@ class Deviation:
         note: reason if it is unknown, or a remark.
         products: number of Hessian-vector products.
         residual: relative residual of the linear system.
-        to_minimum: predicted distance of the parameter from the minimum of J, by the Hessian.
+        to_minimum: predicted distance of the parameter from the minimum of J, by the Hessian; None
+            if unknown, or if J does not decrease on the way.
         ensemble: spread over perturbed assimilations, if any.
     """
 
@@ -41,6 +51,15 @@ class Deviation:
         """Return the ensemble's standard deviation if there is one, since it is not linearised."""
         return self.sd if self.ensemble is None else self.ensemble.sd
 
+    @property
+    def is_far(self) -> bool:
+        """Whether the predicted minimum of J is far from the estimate, in standard deviations."""
+        return (
+            self.sd is not None
+            and self.to_minimum is not None
+            and abs(self.to_minimum) > FAR * self.sd
+        )
+
     @classmethod
     def unknown(cls, why: str) -> Self:
         """Return an unknown standard deviation, with the reason."""
@@ -54,6 +73,7 @@ def deviations(
     gradient: np.ndarray,
     settings: Uncertainty,
     between: Callable[[], object],
+    value: Callable[[np.ndarray], float] | None = None,
 ) -> list[Deviation]:
     """Compute the standard deviation of each parameter (collective).
 
@@ -64,6 +84,7 @@ def deviations(
         gradient: gradient of J at the estimate.
         settings: solver, tolerance and maximum number of products.
         between: called before each product; may raise on all ranks.
+        value: function that returns J at a vector, to verify `to_minimum`; None: not verified.
     """
     free = space.free(point, gradient)
 
@@ -89,7 +110,16 @@ def deviations(
         slope = gradient if free is None else gradient * free
         away = -space.dot(solved.solution, slope)
         variance = float(solved.solution[place])
-        found.append(_deviation(solved, variance, away, float(space.scales[index + 1])))
+        deviation = _deviation(solved, variance, away, float(space.scales[index + 1]))
+        if deviation.is_far and value is not None:
+            # The minimum of the quadratic model along the solution, where the parameter has moved
+            # by `away`.
+            there = point + (away / variance) * solved.solution
+            space.project(there)
+            expected = 0.5 * away**2 / variance
+            if not value(point) - value(there) > _ENOUGH * expected:
+                deviation = replace(deviation, to_minimum=None, note=_NOT_QUADRATIC)
+        found.append(deviation)
     return found
 
 

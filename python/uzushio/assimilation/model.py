@@ -47,11 +47,20 @@ class Trajectory(Protocol):
 
 @dataclass(frozen=True)
 class Quantity:
-    """Description of the state or of a parameter, for messages and figures."""
+    """Description of the state or of a parameter, for messages and figures.
+
+    Attributes:
+        name: name in cases and files.
+        description: words for figures.
+        unit: unit of the values; 1: none.
+        plausible: range of sensible values; observations of the state that lie outside are refused
+            as values in another unit. None: any value.
+    """
 
     name: str
     description: str = ""
     unit: str = "1"
+    plausible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,10 @@ class Model(ABC):
     #: Descriptions of the state and of the parameters, in order.
     state: ClassVar[Quantity]
     parameters: ClassVar[Sequence[Quantity]]
+
+    #: Units of `step_length` and of `coordinates`.
+    time_unit: ClassVar[str] = "1"
+    length_unit: ClassVar[str] = "1"
 
     comm: MPI.Comm
     shape: tuple[int, int]

@@ -6,6 +6,9 @@ observations.zarr/
     mask        (n, y, x) or (y, x), optional: true (or 1) where a value was observed
     sigma       standard deviation of a value: an attribute of the store, or an array of shape
                 (), (y, x), (n,) or (n, y, x)
+    x, y        optional: positions, compared with the model's
+
+CF attributes are decoded; units and names of dimensions are compared with the model's.
 """
 
 from __future__ import annotations
@@ -17,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio.assimilation.model import Model
-from uzushio.assimilation.real_numbers import read_flags, read_real
-from uzushio.config.quantities import LARGEST, SMALLEST
+from uzushio.assimilation.stored_observations import StoredObservations
 from uzushio.domain.box import Box
 from uzushio.errors import CaseError
 from uzushio.observations import Observations
-from uzushio.parallel.sync import collective, maximum
+from uzushio.parallel.sync import collective, minimum
 from uzushio.store.distribution import Distribution
 from uzushio.store.schema import StoreSchema, Variable
 from uzushio.store.series import ZarrSeries
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
 
     from uzushio.assimilation.case import AssimilationCase
 
-#: Maximum distance of a time from a step, as a share of the step.
-_CLOSE = 1e-6
-
 
 def write(path: Path, model: Model, observations: Observations) -> None:
     """Write observations of one sigma (collective over the model's ranks).
@@ -42,6 +41,8 @@ def write(path: Path, model: Model, observations: Observations) -> None:
     Raises:
         OutputError: on all ranks; the store cannot be written.
     """
+    import zarr
+
     sigma = 1.0 / np.sqrt(observations.weight)
     name = model.state.name
     notes = {"description": f"observed {model.state.description or name}", "unit": model.state.unit}
@@ -51,8 +52,10 @@ def write(path: Path, model: Model, observations: Observations) -> None:
         {"sigma": float(sigma), "observed": name},
     )
     series, spread = ZarrSeries(path, frame, steps_per_chunk=1), distribution_of(model)
-    for step, values in zip(observations.steps, observations.values, strict=True):
-        series.append(step, step * model.step_length(), spread, {"values": [values[np.newaxis]]})
+    with zarr.config.set({"array.write_empty_chunks": True}):  # a missing chunk is a lost one
+        for step, values in zip(observations.steps, observations.values, strict=True):
+            time = step * model.step_length()
+            series.append(step, time, spread, {"values": [values[np.newaxis]]})
 
 
 def is_complete(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
@@ -125,150 +128,42 @@ def read(path: Path, model: Model, steps: int, comm: MPI.Comm) -> Observations:
     Raises:
         CaseError: on all ranks: there is no store, or it does not fit the run.
     """
-    found: Observations | None = None
+    found: tuple[np.ndarray, np.ndarray] | None = None
     with collective(comm):
-        found = _Store(path, model).observations(steps)
+        store = StoredObservations(path, model)
+        if comm.rank == 0:
+            store.require_whole()
+        observed_steps = store.steps(steps)
+        found = store.values_and_sigma(len(observed_steps))
     assert found is not None
-    observed = bool(np.any(found.weight))
-    if not comm.allreduce(observed, maximum()):
+    values, sigma = found
+    seen = np.isfinite(values)
+    with collective(comm):
+        store.require_sigma(sigma, seen)
+    sums = np.array([np.count_nonzero(seen), store.count_implausible(values, sigma)])
+    comm.Allreduce(sums.copy(), sums)
+    observed, implausible = (int(one) for one in sums)
+    if not observed:
         raise CaseError(
             f"observations.store: {path}: nothing was seen: all values are NaN or masked."
         )
-    return found
+    store.require_plausible(values, seen, implausible / observed, comm)
+    return _weighed(observed_steps, values, sigma, seen, comm)
 
 
-class _Store:
-    """Reader of a store, whose errors name it."""
+def _weighed(
+    steps: Sequence[int], values: np.ndarray, sigma: np.ndarray, seen: np.ndarray, comm: MPI.Comm
+) -> Observations:
+    """Return observations with weights of the smallest form that holds on all ranks (collective).
 
-    def __init__(self, path: Path, model: Model) -> None:
-        import zarr
-
-        self._path, self._model = path, model
-        if not path.exists():
-            raise CaseError(f"observations.store: there is no {path}; name a Zarr store.")
-        try:
-            self._group: Any = zarr.open_group(path, mode="r")
-            # Arrays added to a twin's store are not in its consolidated metadata.
-            self._added: Any = zarr.open_group(path, mode="r", use_consolidated=False)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CaseError(
-                f"observations.store: {path} cannot be opened as a Zarr group ({error}); name a "
-                "store with arrays time and values."
-            ) from error
-
-    def observations(self, steps: int) -> Observations:
-        times = self._array("time").reshape(-1)
-        found = self._steps(times, steps)
-        shape = (len(found), *self._model.shape)
-        values = self._checked("values", [shape])
-        rows, columns = self._model.own
-        own = np.empty((len(found), rows.stop - rows.start, columns.stop - columns.start))
-        for index in range(len(found)):
-            own[index] = self._real(values, (index, rows, columns), "values")
-        return Observations(found, *self._weighed(own, shape))
-
-    def _steps(self, times: np.ndarray, steps: int) -> list[int]:
-        """Return the step of each time."""
-        dt = self._model.step_length()
-        if not times.size:
-            raise self._wrong("time is empty; give at least one time")
-        if not np.isfinite(times).all():
-            raise self._wrong("time must be finite")
-        late = np.flatnonzero(np.diff(times) <= 0.0)
-        if late.size:
-            before, after = times[late[0]], times[late[0] + 1]
-            raise self._wrong(f"time must increase, but {after:g} follows {before:g}")
-        nearest = np.rint(times / dt)
-        outside = (nearest < 0) | (nearest > steps)
-        if outside.any():
-            raise self._wrong(
-                f"{int(outside.sum())} of {len(times)} times lie outside the run, the first at "
-                f"{times[outside][0]:g}; it goes from 0 to {steps * dt:g} ({steps} steps of {dt:g})"
-            )
-        between = np.abs(times / dt - nearest) > _CLOSE * np.maximum(1.0, nearest)
-        if between.any():
-            raise self._wrong(
-                f"time {times[between][0]:g} lies between two steps of {dt:g}; move it to the "
-                f"nearest one, {nearest[between][0] * dt:g}, or choose another time.dt"
-            )
-        if (np.diff(nearest) == 0).any():
-            raise self._wrong(f"two times are at one step of {dt:g}; keep one of them")
-        return [int(step) for step in nearest]
-
-    def _weighed(
-        self, values: np.ndarray, shape: tuple[int, ...]
-    ) -> tuple[np.ndarray, float | np.ndarray]:
-        """Return values, 0 where nothing was observed, and their weights."""
-        rows, columns = self._model.own
-        sigma = self._sigma(shape)
-        observed = np.isfinite(values)
-        if np.isinf(values).any():
-            raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
-        if self._has("mask"):
-            mask = self._checked("mask", [shape, shape[1:]])
-            observed &= read_flags(mask, (..., rows, columns), f"{self._where}: mask")
-        wide = np.broadcast_to(sigma, values.shape)
-        bad = observed & ~((wide >= SMALLEST) & (wide <= LARGEST))
-        if bad.any():
-            raise self._wrong(
-                f"sigma is {wide[bad][0]:g} where a value was seen; it must be from "
-                f"{SMALLEST:g} to {LARGEST:g}"
-            )
-        if observed.all() and sigma.ndim == 0:
-            return values, float(1.0 / sigma**2)
-        values[~observed] = 0.0
-        weight = np.zeros(values.shape)
-        np.divide(1.0, wide**2, out=weight, where=observed)
-        if (weight == weight[0]).all():
-            return values, weight[0].copy()
-        return values, weight
-
-    def _sigma(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return sigma on this rank's part, in a shape that broadcasts to that of the values."""
-        if not self._has("sigma"):
-            if "sigma" not in self._group.attrs:
-                raise self._wrong(
-                    "there is no sigma; give it as an attribute of the store or as an array"
-                )
-            try:
-                return np.asarray(float(self._group.attrs["sigma"]))
-            except (TypeError, ValueError):
-                raise self._wrong("the attribute sigma is not a number") from None
-        rows, columns = self._model.own
-        found = self._checked("sigma", [(), shape[1:], shape[:1], shape])
-        if found.ndim < 2:
-            values = self._real(found, ..., "sigma")
-            return values[:, np.newaxis, np.newaxis] if found.ndim else values
-        return self._real(found, (..., rows, columns), "sigma")
-
-    def _real(self, array: Any, selection: Any, name: str) -> np.ndarray:
-        return read_real(array, selection, f"{self._where}: {name}")
-
-    def _array(self, name: str) -> np.ndarray:
-        return self._real(self._stored(name), ..., name)
-
-    def _has(self, name: str) -> bool:
-        return name in self._group or name in self._added
-
-    def _stored(self, name: str) -> Any:
-        if not self._has(name):
-            there = ", ".join(sorted(self._added.array_keys())) or "none"
-            raise self._wrong(f"there is no array {name} (arrays there: {there})")
-        array = self._group[name] if name in self._group else self._added[name]
-        if not hasattr(array, "shape"):
-            raise self._wrong(f"{name} is a group, must be an array")
-        return array
-
-    def _checked(self, name: str, shapes: Sequence[tuple[int, ...]]) -> Any:
-        array = self._stored(name)
-        if tuple(array.shape) not in shapes:
-            allowed = " or ".join(map(str, shapes))
-            raise self._wrong(f"{name} has shape {tuple(array.shape)}, must have {allowed}")
-        return array
-
-    @property
-    def _where(self) -> str:
-        return f"observations.store: {self._path}"
-
-    def _wrong(self, what: str) -> CaseError:
-        return CaseError(f"{self._where}: {what}.")
+    The ranks exchange halos of weights, so all of them have the same form.
+    """
+    values[~seen] = 0.0
+    uniform = bool(seen.all()) and sigma.ndim == 0
+    if comm.allreduce(uniform, minimum()):
+        return Observations(steps, values, float(1.0 / sigma**2))
+    weight = np.zeros(values.shape)
+    np.divide(1.0, np.broadcast_to(sigma, values.shape) ** 2, out=weight, where=seen)
+    constant = bool((weight == weight[0]).all())
+    constant = comm.allreduce(constant, minimum())
+    return Observations(steps, values, weight[0].copy() if constant else weight)

@@ -82,6 +82,13 @@ class Problem:
             self.observations = twin.observe(self.model, self.truth, self._case)
         return self.observations
 
+    def observed_counts(self) -> tuple[int, int]:
+        """Return the numbers of observed and of all values at the observed steps (collective)."""
+        model, observations = self.model, self.observations
+        whole = len(observations.steps) * model.shape[0] * model.shape[1]
+        observed: int = model.comm.allreduce(observations.count)
+        return observed, whole
+
     def keep_observations(self, path: Path) -> None:
         """Write a twin's observations by the first group, unless they exist."""
         if self.groups.mine == 0 and not observation_store.is_complete(

@@ -14,6 +14,7 @@ from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation, deviations
 from uzushio.assimilation.ensemble import Member, ensemble_spreads
 from uzushio.assimilation.memory import needs
+from uzushio.assimilation.model import Guess
 from uzushio.assimilation.results import AssimilationResults
 from uzushio.errors import CaseError, OutputError
 from uzushio.job import run_folder
@@ -73,6 +74,12 @@ class _Run:
         job.say(f"Reading {store}." if store else "Observing the truth, with noise.")
         with self._problem.sections.section("observations"):
             self._problem.observe()
+        if store is not None:
+            seen, whole = self._problem.observed_counts()
+            job.say(
+                f"{seen} values at {len(self._problem.observations.steps)} times; {whole - seen} "
+                f"of {whole} are masked (NaN, fill value or mask) and take no part."
+            )
         work.start(found)
         self._search = work.parts.search
         if found is not None:
@@ -166,14 +173,16 @@ class _Run:
             return [Deviation.unknown("not requested") for _ in self._problem.model.parameters]
         self._job.say("Finding standard deviations.")
         work = self._assimilation
-        hessian = work.parts.cost.hessian(work.estimate(), self._problem.states)
+        cost, space = work.parts.cost, work.parts.space
+        hessian = cost.hessian(work.estimate(), self._problem.states)
         return deviations(
-            work.parts.space,
+            space,
             hessian,
             self._search.point,
             self._search.gradient,
             wanted,
             self._vote,
+            lambda point: cost.value_at(Guess(space.state(point), space.parameters(point))),
         )
 
     def _with_ensemble(self, found: list[Deviation]) -> list[Deviation]:

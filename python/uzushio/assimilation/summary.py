@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uzushio.assimilation.assimilation import Assimilation
-from uzushio.assimilation.deviations import Deviation
+from uzushio.assimilation.deviations import FAR, Deviation
 
-#: Maximum distance of an estimate from the minimum of J without a message, in standard deviations.
-_FAR = 0.5
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
 #: Remark on standard deviations from the Hessian.
 _LINEARISED = (
     "± is one standard deviation from the curvature of J, a linearisation: errors are larger where "
@@ -29,6 +30,7 @@ def summarise(work: Assimilation, found: Sequence[Deviation]) -> dict[str, Any]:
     problem, history = work.problem, work.history
     search, cost, evaluator, space = work.parts
     plan, estimate = cost.sweeps.plan, space.parameters(search.point)
+    observed, whole = problem.observed_counts()
     parameters = {}
     for index, quantity in enumerate(problem.model.parameters):
         truth = problem.truth
@@ -64,8 +66,28 @@ def summarise(work: Assimilation, found: Sequence[Deviation]) -> dict[str, Any]:
             "kept_every": problem.model.every,
         },
         "counts": asdict(cost.counts),
-        "counters": dict(problem.model.counters()),
+        "observations": {
+            "times": len(problem.observations.steps),
+            "values": observed,
+            "masked": whole - observed,
+        },
+        "counters": _over_ranks(problem.model.counters(), work.comm),
     }
+
+
+def _over_ranks(counters: Mapping[str, Any], comm: MPI.Comm) -> dict[str, Any]:
+    """Return minimum, maximum and mean over the ranks of each counter (collective).
+
+    Values that are not numbers are those of rank 0.
+    """
+    found: list[Mapping[str, Any]] = comm.allgather(dict(counters))
+    result = dict(found[0])
+    for name in counters:
+        values = [one[name] for one in found]
+        if all(isinstance(value, int | float) for value in values):
+            mean = sum(values) / len(values)
+            result[name] = {"min": min(values), "max": max(values), "mean": mean}
+    return result
 
 
 def ending(summary: Mapping[str, Any]) -> str:
@@ -83,11 +105,14 @@ def ending(summary: Mapping[str, Any]) -> str:
             )
         truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
         lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
-        if one["sd"] is not None and abs(one["to_minimum"]) > _FAR * one["sd"]:
+        if one["sd"] is not None and one["note"]:
+            lines.append(f"{name}: {one['note']}.")
+        if one["sd"] is not None and abs(one["to_minimum"] or 0.0) > FAR * one["sd"]:
             there = one["estimate"] + one["to_minimum"]
             lines.append(
-                f"The minimum of J is expected at {name} = {there:.6g}: the search has not reached "
-                "it; continue with --restart and more iterations, or a smaller tolerance."
+                f"J decreases towards {name} = {there:.6g}, its expected minimum, which the search "
+                "has not reached; continue with --restart and more optimiser.iterations or a "
+                "smaller optimiser.tolerance."
             )
     parameters = summary["results"]["parameters"].values()
     if any(one["sd"] is not None and one["ensemble"] is None for one in parameters):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from uzushio.assimilation import model as contract
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Guess, Metric, Quantity
 from uzushio.assimilation.phasefield.case import PhaseFieldCase, State
-from uzushio.assimilation.real_numbers import read_real
+from uzushio.assimilation.stored_array import StoredArray, open_stored
 from uzushio.errors import CaseError, ModelError
 from uzushio.parallel.sync import collective
 from uzushio.phasefield.blocking import Blocking
@@ -27,7 +27,7 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
     """Phase field of a case; the sweeps are those of `uzushio.phasefield.Model`."""
 
     case_model: ClassVar[type[AssimilationCase]] = PhaseFieldCase
-    state: ClassVar[Quantity] = Quantity("phi", "phase")
+    state: ClassVar[Quantity] = Quantity("phi", "phase", plausible=(-1.0, 2.0))
     parameters: ClassVar[Sequence[Quantity]] = (Quantity("m", "drive of the interface"),)
 
     @classmethod
@@ -94,7 +94,7 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
             if section.store is None:
                 state = section.rectangle(self.shape, self.own)
             else:
-                state = _stored(section, f"{name}.store", self.shape, self.own)
+                state = _stored(section, f"{name}.store", self)
         assert state is not None
         return Guess(state, np.array([section.m]))
 
@@ -128,25 +128,18 @@ def _blocking(case: PhaseFieldCase) -> Blocking:
     return Blocking(**case.blocking.model_dump(exclude={"oblt"}))
 
 
-def _stored(
-    section: State, key: str, shape: tuple[int, int], own: tuple[slice, slice]
-) -> np.ndarray:
+def _stored(section: State, key: str, model: Sweeps) -> np.ndarray:
     """Return this rank's part of `phi` in a store."""
-    import zarr
-
-    assert section.store is not None
-    try:
-        array: Any = zarr.open_group(section.store, mode="r")["phi"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CaseError(
-            f"{key}: {section.store} has no readable array phi ({error}); name a Zarr store with "
-            "one, as an estimate.zarr."
-        ) from error
-    if tuple(array.shape) != shape:
-        raise CaseError(
-            f"{key}: phi in {section.store} has shape {tuple(array.shape)}, must have {shape}."
-        )
-    values = np.ascontiguousarray(read_real(array, own, f"{key}: {section.store}: phi"))
+    path = section.store
+    assert path is not None
+    group = open_stored(path, key, "with an array phi, as an estimate.zarr")
+    array = StoredArray(group, "phi", path, f"{key}: {path}")
+    if array.shape != model.shape:
+        raise CaseError(f"{key}: phi in {path} has shape {array.shape}, must have {model.shape}.")
+    array.require_unit(PhaseFieldModel.state.unit)
+    if model.comm.rank == 0:
+        array.require_chunks()
+    values = np.ascontiguousarray(array.numbers(model.own))
     if not np.isfinite(values).all():
-        raise CaseError(f"{key}: phi in {section.store} has values that are not finite.")
+        raise CaseError(f"{key}: phi in {path} has values that are missing or not finite.")
     return values

@@ -1,0 +1,198 @@
+"""Reader of an observation store on one rank, whose errors name the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio.assimilation.model import Model
+from uzushio.assimilation.stored_array import StoredArray, open_stored
+from uzushio.config.quantities import LARGEST, SMALLEST
+from uzushio.errors import CaseError
+from uzushio.parallel.sync import maximum, minimum
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Maximum distance of a time from a step, as a share of the step.
+_CLOSE = 1e-6
+#: Maximum error of a distance between points, and of the position of the grid, in spacings: the
+#: positions of cells may be those of their edges.
+_UNEVEN, _SHIFTED = 1e-3, 0.5
+#: Distance from the plausible range in standard deviations, and maximum share of values beyond.
+_FAR, _SHARE = 6.0, 0.1
+
+
+class StoredObservations:
+    """Observations in a store, compared with a model. No method but the last is collective."""
+
+    def __init__(self, path: Path, model: Model) -> None:
+        """Open the store; raise `CaseError` if there is none."""
+        self._path, self._model = path, model
+        self._where = f"observations.store: {path}"
+        self._group: Any = open_stored(path, "observations.store", "with arrays time and values")
+
+    def require_whole(self) -> None:
+        """Raise `CaseError` if a chunk of an array is lost."""
+        for name in ("time", "values", "sigma", "mask"):
+            if name in self._group:
+                self._array(name).require_chunks(missing=name != "mask")
+
+    def steps(self, steps: int) -> list[int]:
+        """Return the step of each time of a run of `steps` steps; raise `CaseError` if it has none.
+
+        Units and positions are compared with the model's too.
+        """
+        time = self._array("time")
+        time.require_unit(self._model.time_unit)
+        self._require_positions()
+        return self._nearest(time.numbers(...).reshape(-1), steps)
+
+    def values_and_sigma(self, times: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return this rank's values, NaN where nothing was observed, and their sigma.
+
+        Sigma has a shape that broadcasts to that of the values.
+        """
+        shape = (times, *self._model.shape)
+        stored = self._checked("values", [shape])
+        stored.require_unit(self._model.state.unit)
+        self._require_order(stored)
+        rows, columns = self._model.own
+        own = np.empty((times, rows.stop - rows.start, columns.stop - columns.start))
+        for index in range(times):
+            own[index] = stored.numbers((index, rows, columns))
+        if np.isinf(own).any():
+            raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
+        if "mask" in self._group:
+            mask = self._checked("mask", [shape, shape[1:]])
+            own[~np.broadcast_to(mask.flags((..., rows, columns)), own.shape)] = np.nan
+        return own, self._sigma(shape)
+
+    def require_sigma(self, sigma: np.ndarray, seen: np.ndarray) -> None:
+        """Raise `CaseError` if a sigma of a seen value is not positive."""
+        wide = np.broadcast_to(sigma, seen.shape)
+        bad = seen & ~((wide >= SMALLEST) & (wide <= LARGEST))
+        if bad.any():
+            raise self._wrong(
+                f"sigma is {wide[bad][0]:g} where a value was seen; it must be from "
+                f"{SMALLEST:g} to {LARGEST:g}"
+            )
+
+    def count_implausible(self, values: np.ndarray, sigma: np.ndarray) -> int:
+        """Return the number of values far outside of the model's plausible range."""
+        plausible = self._model.state.plausible
+        if plausible is None:
+            return 0
+        low, high = plausible
+        beyond = np.maximum(values - high, low - values) > _FAR * np.broadcast_to(
+            sigma, values.shape
+        )
+        return int(np.count_nonzero(beyond))
+
+    def require_plausible(
+        self, values: np.ndarray, seen: np.ndarray, share: float, comm: MPI.Comm
+    ) -> None:
+        """Raise `CaseError` on all ranks if too many values are implausible (collective)."""
+        plausible = self._model.state.plausible
+        if plausible is None or share <= _SHARE:
+            return
+        least = comm.allreduce(float(values[seen].min(initial=np.inf)), minimum())
+        largest = comm.allreduce(float(values[seen].max(initial=-np.inf)), maximum())
+        raise self._wrong(
+            f"values goes from {least:g} to {largest:g}, but {self._model.state.name} from about "
+            f"{plausible[0]:g} to {plausible[1]:g}: {100.0 * share:.0f} % of the values lie beyond "
+            "that by six sigma; convert them (scale_factor and add_offset are applied)"
+        )
+
+    def _require_positions(self) -> None:
+        """Raise `CaseError` if the store has positions that are not those of the model's grid."""
+        for name, positions in zip("yx", self._model.coordinates(), strict=True):
+            if name not in self._group:
+                continue
+            stored = self._array(name)
+            if stored.shape != positions.shape:
+                raise self._wrong(f"{name} has shape {stored.shape}, must have {positions.shape}")
+            stored.require_unit(self._model.length_unit)
+            found = stored.numbers(...)
+            spacing = abs(float(positions[-1] - positions[0])) / max(1, len(positions) - 1)
+            shift = found - positions
+            uneven = np.abs(shift - shift[0]).max() > _UNEVEN * spacing
+            if uneven or not abs(shift[0]) <= (_SHIFTED + _UNEVEN) * spacing:
+                raise self._wrong(
+                    f"{name} goes from {found[0]:g} to {found[-1]:g}, but from {positions[0]:g} to "
+                    f"{positions[-1]:g} in the case; interpolate the values to the case's grid, or "
+                    "change the case's grid"
+                )
+
+    def _require_order(self, stored: StoredArray) -> None:
+        """Raise `CaseError` if the dimensions have other names, in another order."""
+        named = [name for name in stored.dimensions if name in ("time", "y", "x")]
+        if named != [name for name in ("time", "y", "x") if name in named]:
+            raise self._wrong(
+                f"values has the dimensions {', '.join(map(str, stored.dimensions))}; transpose it "
+                "to time, y, x"
+            )
+
+    def _nearest(self, times: np.ndarray, steps: int) -> list[int]:
+        """Return the step of each time."""
+        dt = self._model.step_length()
+        if not times.size:
+            raise self._wrong("time is empty; give at least one time")
+        if not np.isfinite(times).all():
+            raise self._wrong("time must be finite, without missing values (_FillValue)")
+        late = np.flatnonzero(np.diff(times) <= 0.0)
+        if late.size:
+            before, after = times[late[0]], times[late[0] + 1]
+            raise self._wrong(f"time must increase, but {after:g} follows {before:g}")
+        nearest = np.rint(times / dt)
+        outside = (nearest < 0) | (nearest > steps)
+        if outside.any():
+            raise self._wrong(
+                f"{int(outside.sum())} of {len(times)} times lie outside the run, the first at "
+                f"{times[outside][0]:g}; it goes from 0 to {steps * dt:g} ({steps} steps of {dt:g})"
+            )
+        between = np.abs(times / dt - nearest) > _CLOSE * np.maximum(1.0, nearest)
+        if between.any():
+            raise self._wrong(
+                f"time {times[between][0]:g} lies between two steps of {dt:g}; move it to the "
+                f"nearest one, {nearest[between][0] * dt:g}, or choose another time.dt"
+            )
+        if (np.diff(nearest) == 0).any():
+            raise self._wrong(f"two times are at one step of {dt:g}; keep one of them")
+        return [int(step) for step in nearest]
+
+    def _sigma(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return sigma on this rank's part, in a shape that broadcasts to that of the values."""
+        if "sigma" not in self._group:
+            if "sigma" not in self._group.attrs:
+                raise self._wrong(
+                    "there is no sigma; give it as an attribute of the store or as an array"
+                )
+            try:
+                return np.asarray(float(self._group.attrs["sigma"]))
+            except (TypeError, ValueError):
+                raise self._wrong("the attribute sigma is not a number") from None
+        rows, columns = self._model.own
+        stored = self._checked("sigma", [(), shape[1:], shape[:1], shape])
+        stored.require_unit(self._model.state.unit)
+        if len(stored.shape) < 2:
+            values = stored.numbers(...)
+            return values[:, np.newaxis, np.newaxis] if stored.shape else values
+        self._require_order(stored)
+        return stored.numbers((..., rows, columns))
+
+    def _array(self, name: str) -> StoredArray:
+        return StoredArray(self._group, name, self._path, self._where)
+
+    def _checked(self, name: str, shapes: Sequence[tuple[int, ...]]) -> StoredArray:
+        array = self._array(name)
+        if array.shape not in shapes:
+            allowed = " or ".join(map(str, shapes))
+            raise self._wrong(f"{name} has shape {array.shape}, must have {allowed}")
+        return array
+
+    def _wrong(self, what: str) -> CaseError:
+        return CaseError(f"{self._where}: {what}.")
