@@ -101,7 +101,7 @@ class StepValues:
         self._loaded |= names
         self._read_fields(names)
         with self._sections.section("derive"):
-            kept = self._graph.wanted(needs) if last else names
+            kept = self._graph.wanted(needs) if last else None
             self._derive([name for name in self._graph.nodes if name in names], kept)
 
     def read(self, needs: Iterable[Need]) -> None:
@@ -206,12 +206,12 @@ class StepValues:
         self.bytes_read += out.nbytes
         self._step.read(name, box, fill=hole, out=out)
 
-    def _derive(self, names: list[str], kept: set[str]) -> None:
+    def _derive(self, names: list[str], kept: set[str] | None) -> None:
         """Compute sources on all tiles; a failure on one rank counts on all.
 
         Args:
             names: of the sources, each after its inputs.
-            kept: fields whose values stay after their last use here.
+            kept: fields whose values stay after their last use here; None: all.
         """
         failed: dict[str, str] = {}
         last_use = {other: name for name in names for other in self._graph.nodes[name].of}
@@ -238,7 +238,7 @@ class StepValues:
             except Exception as error:
                 failed[name] = f"the source '{name}' cannot be computed: {error}"
             for other in node.of:
-                if last_use[other] == name and other not in kept:
+                if kept is not None and last_use[other] == name and other not in kept:
                     for tile_values in self._tile_values:
                         tile_values.pop(other, None)
         if self._comm.allreduce(len(failed)):
