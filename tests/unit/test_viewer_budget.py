@@ -20,7 +20,7 @@ from uzushio import raycast, staging
 from uzushio.pipeline.stream import Stream
 from uzushio.render.typeface import Typeface
 from uzushio.render.view import View
-from uzushio.viewer import loop
+from uzushio.viewer import budget
 from uzushio.viewer.budget import Budget
 from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.document_limits import MAX_ENTRIES, MAX_TEXT, RefusedChange
@@ -87,10 +87,10 @@ def test_a_picture_beyond_its_budget_is_given_up_until_the_view_changes(
 ) -> None:
     def work(page: Driver) -> None:
         assert page.picture(VIEW, name="other").step == 1
-        monkeypatch.setattr(loop, "SHARED", 0.0)
+        monkeypatch.setattr(budget, "SHARED", 0.0)
         with pytest.raises(RequestFailed, match="given up after 0 s, which is the maximum"):
             page.picture(VIEW)
-        monkeypatch.setattr(loop, "SHARED", 10.0)
+        monkeypatch.setattr(budget, "SHARED", 10.0)
         assert page.picture({**VIEW, "title": "other"}, name="other").step == 1
         assert page.picture({**VIEW, "title": "changed"}).step == 1
 

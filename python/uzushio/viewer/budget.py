@@ -8,7 +8,7 @@ from collections.abc import Callable
 from uzushio.errors import ViewerError
 
 #: Seconds for a picture of the only view that is watched, and of one of several.
-ALONE, SHARED = 60.0, 10.0
+ALONE, SHARED = 30.0, 5.0
 
 
 class GivenUpError(ViewerError):
@@ -26,11 +26,12 @@ class Budget:
 
     def __init__(self, stopped: Callable[[], bool] = lambda: False) -> None:
         self._stopped = stopped
-        self._began, self._seconds = time.monotonic(), ALONE
+        self._shared: Callable[[], bool] = lambda: False
+        self._began = time.monotonic()
 
-    def begin(self, seconds: float) -> None:
-        """Begin a picture with this many seconds of wall-clock time."""
-        self._began, self._seconds = time.monotonic(), seconds
+    def begin(self, shared: Callable[[], bool]) -> None:
+        """Begin a picture; `shared` returns whether other views are watched, also from now on."""
+        self._began, self._shared = time.monotonic(), shared
 
     @property
     def spent(self) -> float:
@@ -41,8 +42,9 @@ class Budget:
         """Raise `GivenUpError` after the budget, or after a signal to end."""
         if self._stopped():
             raise GivenUpError("The picture was given up: the live view ends.")
-        if self.spent > self._seconds:
+        seconds = SHARED if self._shared() else ALONE
+        if self.spent > seconds:
             raise GivenUpError(
-                f"The picture was given up after {self._seconds:g} s, which is the maximum; choose "
-                "a smaller size, fewer samples or layers, or simpler derived fields."
+                f"The picture was given up after {seconds:g} s, which is the maximum; choose a "
+                "smaller size, fewer samples or layers, or simpler derived fields."
             )

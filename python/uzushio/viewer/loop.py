@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from uzushio.job.run_attributes import RunPace
 from uzushio.parallel.sync import TimedCollective, maximum
 from uzushio.pipeline.drawing import notes_of
 from uzushio.render.view import View
-from uzushio.viewer.budget import ALONE, SHARED, GivenUpError
+from uzushio.viewer.budget import GivenUpError
 from uzushio.viewer.command_channel import CommandChannel
 from uzushio.viewer.describe import Bounds, default_view, description
 from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange
@@ -111,8 +112,13 @@ class ViewLoop:
                 self._poll_step()
             if command.request is not None:
                 self._scene.keep_views({*command.views, command.request.view})
-                self._scene.budget.begin(SHARED if len(command.views) > 1 else ALONE)
+                self._scene.budget.begin(partial(self._is_shared, command))
                 self._serve(command.request)
+
+    def _is_shared(self, command: _Command) -> bool:
+        """Return whether several views are watched: on rank 0 at this time."""
+        watched = self._exchange.watched() if self._comm.rank == 0 else command.views
+        return len(watched) > 1
 
     def _next_command(self) -> _Command | None:
         """Wait for work (rank 0)."""
