@@ -79,6 +79,21 @@ target_compile_options(cylinder_heat PRIVATE -ffp-contract=off)
 set_target_properties(
     cylinder_heat PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
+# Each installed header compiles alone, and finds what it includes among the installed ones.
+set(headers "${PROJECT_BINARY_DIR}/tests/headers")
+file(REMOVE_RECURSE "${headers}/include")
+foreach(header IN LISTS cpp_headers)
+    cmake_path(GET header PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${headers}/include/${folder}")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/src/${header}" "${headers}/include/${header}" SYMBOLIC)
+    file(CONFIGURE OUTPUT "${headers}/${header}.cpp" CONTENT "#include \"${header}\"\n")
+    list(APPEND header_sources "${headers}/${header}.cpp")
+endforeach()
+add_library(installed_headers OBJECT ${header_sources})
+target_include_directories(installed_headers PRIVATE "${headers}/include")
+target_link_libraries(installed_headers PRIVATE MPI::MPI_CXX Python::Module nanobind-static)
+target_compile_definitions(installed_headers PRIVATE UZUSHIO_VERSION="${PROJECT_VERSION}")
+
 # Programs on simulated ranks, for tests/scale: build/release/tests/scale/NAME. SimGrid's compiler has an MPI of its
 # own, and statics are shared between its ranks where the linker makes them unique, hence -fno-gnu-unique.
 find_program(UZUSHIO_SMPICXX smpicxx)
