@@ -12,10 +12,9 @@ namespace uzushio::linalg {
 /// coefficient must be 0 or 1 on each face.
 [[nodiscard]] std::string why_no_blocked_fft(MPI_Comm comm, const Equation& equation);
 
-/// Return whether the solver below, which applies, is expected to be faster than conjugate
-/// gradients preconditioned by multigrid (collective). It is unless surfaces without cells inside,
-/// for which it needs many iterations, reach through most of a large mesh.
-[[nodiscard]] bool is_blocked_fft_fast(MPI_Comm comm, const Equation& equation);
+/// Return the time that the solver below, which applies, is expected to need for some iterations
+/// (collective), in the unit in which a cycle of `cg` takes 19.
+[[nodiscard]] double blocked_fft_cost(MPI_Comm comm, const Equation& equation, double iterations);
 
 /// Return conjugate gradients preconditioned by the direct solver of coefficient 1, for equations
 /// whose coefficient is 0 on some faces, such as those of bodies.

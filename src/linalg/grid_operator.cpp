@@ -20,6 +20,9 @@ int rank_of(MPI_Comm comm) {
     return rank;
 }
 
+/// Return whether the cells at both ends of an axis are neighbours and have the same colour.
+bool is_odd(const Axis& axis) { return axis.used && axis.periodic() && axis.cells() % 2 != 0; }
+
 /// Return the ghosts of a field. Multigrid cycles, in single precision, interpolate from those
 /// beyond edges and corners too.
 template <class T> domain::Reach reach_of() {
@@ -39,9 +42,7 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
         cells_ += static_cast<double>(shape_.owned(block).volume());
         views_.push_back(shape_.view(block));
     }
-    for (const Axis& axis : axes_)
-        colours_alternate_ =
-            colours_alternate_ && !(axis.used && axis.periodic() && axis.cells() % 2 != 0);
+    colours_alternate_ = std::none_of(axes_.begin(), axes_.end(), is_odd);
     set_couplings();
     const auto longest = static_cast<std::size_t>(axes_[0].cells() + 2 * ghosts);
     buffers_.assign(static_cast<std::size_t>(thread_count()),
@@ -53,6 +54,9 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
         set_inverse();
     }
     find_isolated();
+    if constexpr (std::is_same_v<T, double>)
+        if (b_ && equation.s == 0)
+            regions_ = ClosedRegions(comm_, equation, *b_, axes_, spec_, rank_, traffic);
 }
 
 template <class T> void GridOperator<T>::set_couplings() {
@@ -103,63 +107,6 @@ template <class T> void GridOperator<T>::clear_isolated(Field& x) const {
     for (std::size_t block = 0; block < isolated_.size(); ++block)
         for (const std::int64_t at : isolated_[block])
             x.view(block).data()[at] = 0;
-}
-
-template <class T>
-void GridOperator<T>::set_coefficient(std::shared_ptr<const domain::Field<double>> b,
-                                      parallel::Traffic& traffic) {
-    const bool fits = b->spec().centring == domain::Centring::face && b->spec().components == 1 &&
-                      b->blocks() == shape_.blocks();
-    bool valid = true;
-    const auto for_faces = [&](auto&& visit) {
-        for (std::size_t block = 0; fits && block < b->blocks(); ++block)
-            for (std::size_t a = 0; a < b->arrays(); ++a)
-                visit(block, a, b->view(block, a));
-    };
-    for_faces([&](std::size_t block, std::size_t a, const auto& view) {
-        for_indices(b->owned(block, a), [&](const domain::Index<3>& i) {
-            valid = valid && view(i) >= 0 && std::isfinite(view(i));
-        });
-    });
-    std::array<int, 2> all{fits ? 1 : 0, valid ? 1 : 0};
-    MPI_Allreduce(MPI_IN_PLACE, all.data(), 2, MPI_INT, MPI_MIN, comm_);
-    if (all[0] == 0)
-        throw std::invalid_argument("the coefficient b of an equation is a face-centred field with "
-                                    "one component on the equation's decomposition");
-    if (all[1] == 0)
-        throw std::invalid_argument("the coefficient b of an equation has values that are negative "
-                                    "or not finite");
-    if constexpr (std::is_same_v<T, double>) {
-        b_ = std::move(b);
-    } else {
-        domain::FieldSpec spec = b->spec();
-        spec.ghosts = ghosts();
-        const auto copy = std::make_shared<Field>(decomposition(), rank_, spec);
-        for_faces([&](std::size_t block, std::size_t a, const auto& view) {
-            copy_cells(view, copy->view(block, a), b->owned(block, a));
-        });
-        domain::HaloExchange<T>(comm_, decomposition(), {spec}, domain::Reach::corners, traffic)
-            .exchange(*copy);
-        b_ = copy;
-    }
-}
-
-template <class T> void GridOperator<T>::set_inverse() {
-    for (std::size_t block = 0; block < b_->blocks(); ++block) {
-        auto& views = b_of_block_.emplace_back();
-        for (std::size_t a = 0; a < b_->arrays(); ++a)
-            views[a] = b_->view(block, a);
-    }
-    const auto inverse = std::make_shared<Field>(field());
-    for_rows([&](const auto& row) {
-        T* out = row_of(*inverse, row);
-        for (std::int64_t n = 0; n < row.size; ++n)
-            out[n] = row.inverse(n);
-    });
-    halo_.exchange(*inverse);
-    inverse_ = inverse;
-    for (std::size_t block = 0; block < inverse_->blocks(); ++block)
-        inverse_of_block_.push_back(inverse_->view(block).data());
 }
 
 template <class T> const T* GridOperator<T>::inverse_of_row(const ConstantRow<T>& row) const {
@@ -293,6 +240,8 @@ double GridOperator<T>::residual_norm(Field& x, const Field& f, domain::Field<R>
 // Cells of one colour have neighbours of the other one alone, so the order does not matter. Changes
 // of both are computed in vectors, and one is kept: that is faster than every second cell.
 template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
+    if (!colours_alternate_)
+        return relax_across_ends(x, f, colour, omega);
     exchange(x);
     const auto pass = section("smoothing", 3, true, true);
     for_rows_in_place([&](const auto& row) {
@@ -302,6 +251,36 @@ template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int col
         prefetch_row(right + row.stride_j, row.size);
         relax_row(row, in, right, colour, omega);
     });
+}
+
+// Along a periodic axis with an odd number of cells the first and the last one have the same
+// colour. The last cells are therefore relaxed by themselves.
+template <class T>
+void GridOperator<T>::relax_across_ends(Field& x, const Field& f, int colour, T omega) {
+    for (unsigned last = 0; last < 8; ++last) {
+        bool exists = true;
+        for (std::size_t a = 0; a < 3; ++a)
+            exists = exists && ((last >> a & 1) == 0 || is_odd(axes_[a]));
+        if (!exists)
+            continue;
+        exchange(x);
+        const auto pass = section("smoothing", 3, true, true);
+        for (std::size_t block = 0; block < shape_.blocks(); ++block) {
+            domain::Box<3> cells = shape_.owned(block);
+            for (std::size_t a = 0; a < 3; ++a) {
+                const std::int64_t end = axes_[a].cells() - 1;
+                if ((last >> a & 1) != 0)
+                    cells.lower[a] = std::max(cells.lower[a], end);
+                else if (is_odd(axes_[a]))
+                    cells.upper[a] = std::min(cells.upper[a], end);
+            }
+            const auto visit = [&](const auto& row) {
+                relax_row(row, row_of(x, row), row_of(f, row), colour, omega);
+            };
+            if (!cells.empty())
+                visit_rows(0, block, cells, visit);
+        }
+    }
 }
 
 template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field& y, T omega) {
@@ -348,6 +327,9 @@ template <class T> void GridOperator<T>::subtract_mean(double sum, Field& x) con
 
 template <class T> void GridOperator<T>::remove_mean(Field& x) const {
     const auto pass = section("reductions", 3);
+    if constexpr (std::is_same_v<T, double>)
+        if (!regions_.empty())
+            return regions_.subtract_means(x);
     const auto sum = integral([&](const auto& row) {
         return [values = row_of(std::as_const(x), row)](int n) {
             return static_cast<double>(values[n]);
@@ -367,9 +349,14 @@ template <class T> void GridOperator<T>::check_compatibility(Field& f) const {
         throw std::invalid_argument("the equation has no solution: the right-hand side is not 0 in "
                                     "a cell on all of whose faces b is 0; set it to 0 in such "
                                     "cells, or open a face");
-    if (!singular_)
+    if (!singular())
         return;
     const auto pass = section("reductions", 3);
+    if constexpr (std::is_same_v<T, double>)
+        if (!regions_.empty()) {
+            regions_.check(f);
+            return regions_.subtract_means(f);
+        }
     const auto sums = sums_of_rows<2>([&](const auto& row, auto& parts) {
         const T* values = row_of(std::as_const(f), row);
         add_integral(parts[0], row, [=](int n) { return static_cast<double>(values[n]); });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "domain/halo_exchange.hpp"
+#include "linalg/closed_regions.hpp"
 #include "linalg/equation.hpp"
 #include "linalg/rows.hpp"
 #include "linalg/slabs.hpp"
@@ -48,7 +49,9 @@ template <class T> class GridOperator {
         return *equation_.decomposition;
     }
     [[nodiscard]] const std::array<Axis, 3>& axes() const { return axes_; }
-    [[nodiscard]] bool singular() const { return singular_; }
+    /// Return whether constants solve the homogeneous equation, in all cells or in a region that
+    /// faces with b = 0 close off.
+    [[nodiscard]] bool singular() const { return singular_ || !regions_.empty(); }
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] int rank() const { return rank_; }
     [[nodiscard]] int ghosts() const { return spec_.ghosts; }
@@ -83,8 +86,8 @@ template <class T> class GridOperator {
     template <class R>
     [[nodiscard]] double residual_norm(Field& x, const Field& f, domain::Field<R>& r);
 
-    /// Relax the cells in which i + j + k is even (colour 0) or odd (1): x moves by `omega` times
-    /// the way to the solution of the cell's equation.
+    /// Relax the cells in which i + j + k is even (colour 0) or odd (1), neighbours of one colour
+    /// one after the other: x moves by `omega` times the way to the solution of a cell's equation.
     void relax(Field& x, const Field& f, int colour, T omega);
     /// Set a row of r to f - A x and add the integral of its square, without an exchange.
     template <class Row, class R>
@@ -110,10 +113,12 @@ template <class T> class GridOperator {
         const auto pass = section("reductions", &a == &b ? 1 : 2);
         return parallel::sum_over_ranks(partial_dot(a, b), comm_);
     }
-    /// Subtract the mean of x over all cells that are not isolated.
+    /// Subtract the mean of x over all cells that are not isolated; over each closed region, if
+    /// there are such.
     void remove_mean(Field& x) const;
-    /// Throw `std::invalid_argument` on all ranks if f is not 0 in an isolated cell or, if the
-    /// equation is singular, if f has a mean that is more than round-off; subtract what it has.
+    /// Throw `std::invalid_argument` on all ranks if f is not 0 in an isolated cell, or if f has a
+    /// mean that is more than round-off over the mesh of a singular equation, or over a closed
+    /// region; subtract what it has.
     void check_compatibility(Field& f) const;
     /// Set x to 0 in isolated cells: s is 0, and b is 0 on all faces of the cell.
     void clear_isolated(Field& x) const;
@@ -220,6 +225,8 @@ template <class T> class GridOperator {
         std::vector<T> lower_all, upper_all; ///< to these, or to the value at a boundary
         std::vector<T> centre;               ///< sum of the latter
     };
+    /// Relax a colour where neighbours across the ends of a periodic axis may have it both.
+    void relax_across_ends(Field& x, const Field& f, int colour, T omega);
     void set_couplings();
     void set_coefficient(std::shared_ptr<const domain::Field<double>> b,
                          parallel::Traffic& traffic);
@@ -298,6 +305,7 @@ template <class T> class GridOperator {
     double cells_ = 0;                                ///< of this rank
     std::vector<std::vector<std::int64_t>> isolated_; ///< cells of each block, in a field's values
     double volume_ = 0;                               ///< of all other cells
+    ClosedRegions regions_;                           ///< of an operator in double precision
 };
 
 template <class T>

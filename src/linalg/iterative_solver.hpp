@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "linalg/grid_operator.hpp"
 #include "linalg/linear_solver.hpp"
@@ -27,6 +28,8 @@ class Preconditioner {
   public:
     using Field = domain::Field<float>;
     virtual ~Preconditioner() = default;
+    /// Return what follows the name of a method that uses it; empty for the default.
+    [[nodiscard]] virtual std::string_view suffix() const { return ""; }
     /// Return the field r whose cells the caller sets.
     [[nodiscard]] virtual Field& input() = 0;
     /// Set `output` to an approximate solution z of A z = r (collective). May change `input`.
@@ -74,12 +77,17 @@ class IterativeSolver : public LinearSolver {
   private:
     /// Copy f and x to the solver's fields, find the norm of f, and whether x is 0.
     void copy_and_measure(const Sources& f, const Targets& x);
+    /// Multiply f and x by a power of 2 with which squares of values of f neither overflow nor
+    /// vanish, find the norm of f, and return that factor. Throws `std::invalid_argument` on all
+    /// ranks if f is not finite.
+    double scale();
+    void multiply(double factor, Field& x) const;
 
     GridOperator<double> operator_;
     IterationLimits limits_;
     Field f_, x_;
     SolveReport report_;
-    double norm_of_f_ = 0;
+    double norm_of_f_ = 0; ///< of the scaled f
     bool guess_is_zero_ = false;
     bool started_ = false;
 };

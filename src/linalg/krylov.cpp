@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace uzushio::linalg {
@@ -23,6 +25,7 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
 
   protected:
     using Field = domain::Field<double>;
+    [[nodiscard]] virtual std::string_view method() const = 0;
     Field& field(std::size_t i) { return fields_[i]; }
     [[nodiscard]] Preconditioner& preconditioner() { return *preconditioner_; }
     void precondition(const Field& r, Field& z) {
@@ -82,6 +85,9 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
     }
 
   private:
+    [[nodiscard]] std::string name() const final {
+        return std::string(method()) + std::string(preconditioner_->suffix());
+    }
     MPI_Comm comm_;
     std::unique_ptr<Preconditioner> preconditioner_;
     std::vector<Field> fields_;
@@ -89,7 +95,7 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
 
 class Cg final : public Krylov<3> {
     using Krylov::Krylov;
-    [[nodiscard]] std::string name() const override { return "cg"; }
+    [[nodiscard]] std::string_view method() const override { return "cg"; }
 
     void iterate(const Field& f, Field& x) override {
         Field& r = field(0);
@@ -179,33 +185,34 @@ class Cg final : public Krylov<3> {
 
 class PipelinedCg final : public Krylov<9> {
     using Krylov::Krylov;
-    [[nodiscard]] std::string name() const override { return "pipelined_cg"; }
+    [[nodiscard]] std::string_view method() const override { return "pipelined_cg"; }
 
-    /// Recurrences lose what the preconditioner's single precision does not see: they begin again
-    /// from the residual of x each time that it has fallen by this factor.
-    static constexpr double restart = 1e-3;
+    /// Recurrences lose what the preconditioner's single precision does not see: their vectors are
+    /// computed anew each time that the residual has fallen by this factor, and after so many
+    /// iterations.
+    static constexpr double replacement_factor = 1e-3;
+    static constexpr int replacement_interval = 12;
 
     void iterate(const Field& f, Field& x) override {
         Field &r = field(0), &u = field(1), &w = field(2), &m = field(3), &n = field(4);
         Field &p = field(5), &s = field(6), &q = field(7), &z = field(8);
-        const auto begin = [&] {
+        for (Field* field : {&p, &s, &q, &z}) // values that are not finite stay so times 0
+            set_zero(*field);
+        const auto start = [&] {
             a().residual(x, f, r);
             precondition(r, u);
             a().apply(u, w);
-            for (Field* field : {&p, &s, &q, &z}) // values that are not finite stay so times 0
-                set_zero(*field);
         };
-        begin();
-        double gamma = 0;
-        double alpha = 0;
-        double first_norm = 0; // since the recurrences began
-        bool first = true;
-        bool counted = false; // this residual was already passed to `done`
+        start();
+        double eta = 0;            // integral of p A p; 0: there is no direction yet
+        double replaced_norm = -1; // of the residual when vectors were computed last
+        int since = 0;             // iterations since then
+        bool counted = false;      // this residual was already passed to `done`
         while (true) {
             const std::array parts = [&] {
-                const auto pass = a().section("reductions", 5);
+                const auto pass = a().section("reductions", 6);
                 return std::array{a().partial_dot(r, u), a().partial_dot(w, u),
-                                  a().partial_dot(r, r)};
+                                  a().partial_dot(r, r), a().partial_dot(s, u)};
             }();
             parallel::PendingSums pending(parts, comm());
             precondition(w, m);
@@ -214,20 +221,29 @@ class PipelinedCg final : public Krylov<9> {
                 const auto wait = a().section("reductions", 0);
                 return pending.wait();
             }();
-            const double norm = std::sqrt(sums[2]);
+            const auto [gamma, delta, square, sigma] =
+                std::array{sums[0], sums[1], sums[2], sums[3]};
+            const double norm = std::sqrt(square);
             if (!std::exchange(counted, false) && done(norm))
                 return;
-            if (first)
-                first_norm = norm;
-            if (norm < restart * first_norm) {
-                begin();
-                first = counted = true;
+            if (replaced_norm < 0)
+                replaced_norm = norm;
+            if (norm < replacement_factor * replaced_norm || since == replacement_interval) {
+                start();
+                a().apply(p, s);
+                precondition(s, q);
+                a().apply(q, z);
+                replaced_norm = -1;
+                since = 0;
+                counted = true;
                 continue;
             }
-            const double beta = first ? 0 : sums[0] / gamma;
-            alpha = sums[0] / (first ? sums[1] : sums[1] - beta * sums[0] / alpha);
-            gamma = sums[0];
-            first = false;
+            ++since;
+            // The new direction is conjugate to the last one, also if the preconditioner is not
+            // symmetric.
+            const double beta = eta == 0 ? 0 : -sigma / eta;
+            eta = delta + beta * sigma;
+            const double alpha = gamma / eta;
             for_each(
                 18, // reads ten fields, writes eight
                 [=](std::int64_t count, const double* nn, const double* mm, double* zz, double* qq,
@@ -251,7 +267,7 @@ class PipelinedCg final : public Krylov<9> {
 
 class BiCgStab final : public Krylov<7> {
     using Krylov::Krylov;
-    [[nodiscard]] std::string name() const override { return "bicgstab"; }
+    [[nodiscard]] std::string_view method() const override { return "bicgstab"; }
 
     void iterate(const Field& f, Field& x) override {
         Field &r = field(0), &r0 = field(1), &p = field(2), &v = field(3);

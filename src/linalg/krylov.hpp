@@ -13,8 +13,9 @@ std::unique_ptr<LinearSolver> make_cg(const SolverSetup& setup,
                                       std::unique_ptr<Preconditioner> preconditioner);
 
 /// Return the conjugate gradient method with one reduction per iteration, which runs while the
-/// preconditioner and the operator are applied. Round-off grows more than in `make_cg`. Source:
-/// P. Ghysels and W. Vanroose, Parallel Comput. 40 (2014).
+/// preconditioner and the operator are applied. Round-off grows more than in `make_cg`, so the
+/// vectors of the recurrences are computed anew at times. Sources: P. Ghysels and W. Vanroose,
+/// Parallel Comput. 40 (2014); S. Cools et al., SIAM J. Matrix Anal. Appl. 39 (2018).
 std::unique_ptr<LinearSolver> make_pipelined_cg(const SolverSetup& setup,
                                                 std::unique_ptr<Preconditioner> preconditioner);
 

@@ -6,12 +6,16 @@
 
 namespace uzushio::linalg {
 
+bool is_balanced(double sum, double magnitude) {
+    constexpr double tolerance = 1e-9; // sums of round-off of many cells
+    return std::abs(sum) <= tolerance * magnitude;
+}
+
 void check_compatibility(double sum, double magnitude) {
     if (!std::isfinite(sum) || !std::isfinite(magnitude))
         throw std::invalid_argument("the right-hand side of an equation has values that are not "
                                     "finite, or too large to be added");
-    constexpr double tolerance = 1e-9; // sums of round-off of many cells
-    if (std::abs(sum) <= tolerance * magnitude)
+    if (is_balanced(sum, magnitude))
         return;
     std::ostringstream text;
     text << "the equation has no solution: no value is given at any face, so the integral of the "

@@ -28,11 +28,12 @@ class LinearSolver {
     using Targets = std::vector<domain::View<double>>;
 
     /// Solve on the equation's decomposition (collective). Iterative solvers but `cg/fft` begin
-    /// with the values of x. If constants solve the homogeneous equation, x has zero mean.
+    /// with the values of x. If constants solve the homogeneous equation, x has zero mean; if they
+    /// do so in each of several regions that faces with b = 0 close off, x has zero mean in each.
     ///
     /// Throws `std::invalid_argument` on all ranks if an array does not contain its block, if f is
-    /// not 0 in an isolated cell or, for a singular equation, if f has a mean that is more than
-    /// round-off.
+    /// not 0 in an isolated cell, or if f has a mean that is more than round-off over the mesh of a
+    /// singular equation, or over such a region.
     virtual SolveReport solve(const Sources& f, const Targets& x) = 0;
 
     /// The same for cell-centred fields.
@@ -41,6 +42,10 @@ class LinearSolver {
     /// Return the bytes of this rank's arrays.
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
+
+/// Return whether an integral is 0 but for the round-off of terms whose magnitudes sum up to
+/// `magnitude`.
+[[nodiscard]] bool is_balanced(double sum, double magnitude);
 
 /// Throw `std::invalid_argument` if the right-hand side of a singular equation has a mean that is
 /// more than round-off, so that no solution exists, or is not finite. `sum` and `magnitude`:

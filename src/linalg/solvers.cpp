@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "linalg/automatic.hpp"
 #include "linalg/blocked_fft_solver.hpp"
 #include "linalg/fft_solver.hpp"
 #include "linalg/krylov.hpp"
@@ -55,15 +56,9 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
             text.append(" ").append(known);
         throw std::invalid_argument(text);
     }
-    if (name == "auto") {
-        name = "cg";
-        if (is_fft_fast(equation) && why_no_fft(equation).empty())
-            name = "fft";
-        else if (is_fft_fast(equation) && why_no_blocked_fft(comm, equation).empty() &&
-                 is_blocked_fft_fast(comm, equation))
-            name = "cg/fft";
-    }
     const SolverSetup setup{comm, equation, limits, traffic, sections};
+    if (name == "auto")
+        return make_automatic(setup);
     if (name == "fft")
         return make_fft_solver(comm, equation, traffic, sections);
     if (name == "cg/fft")

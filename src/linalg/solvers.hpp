@@ -12,9 +12,9 @@ namespace uzushio::linalg {
 ///
 /// `fft`: direct; needs a constant coefficient and at most one stretched periodic axis.
 /// `multigrid`: V-cycles. `cg`, `pipelined_cg`, `bicgstab`: Krylov methods preconditioned by a
-/// V-cycle; with
-/// `/diagonal` behind the name by the diagonal. `jacobi`, `sor`: relaxation, for comparison.
-/// `auto`: the fastest that applies, `fft` or `cg`.
+/// V-cycle; with `/diagonal` behind the name by the diagonal; `cg/fft` by the direct solver, for a
+/// coefficient that is 0 or 1. `jacobi`, `sor`: relaxation, for comparison. `auto`: see
+/// `make_automatic`.
 /// OpenMP threads of a rank, as many as when a solver is made, share the planes of all of them; no
 /// bit of a solution depends on their number.
 [[nodiscard]] const std::vector<std::string_view>& solver_names();

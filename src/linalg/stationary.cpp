@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <string_view>
 #include <utility>
 
 #include "linalg/rows.hpp"
@@ -108,6 +109,7 @@ class Diagonal final : public Preconditioner {
                 factor[n] = -row.inverse(n);
         });
     }
+    [[nodiscard]] std::string_view suffix() const override { return "/diagonal"; }
     [[nodiscard]] Field& input() override { return r_; }
     [[nodiscard]] const Field& output() const override { return z_; }
     void exchange_output() override { a_.exchange(z_); }

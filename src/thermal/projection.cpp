@@ -69,15 +69,18 @@ void Projection::apply(Field& velocity, Field& pressure, double dt) {
         try {
             report = solver_->solve(divergence_, pressure);
         } catch (const std::exception& error) { // on all ranks
-            throw Diverged("the pressure has no solution: use a smaller time.dt or time.cfl (" +
-                           std::string(error.what()) + ")");
+            throw Diverged("the pressure has no solution: " + std::string(error.what()) +
+                           " (if the velocity has grown, use a smaller time.dt or time.cfl)");
         }
         if (!report.converged) {
             std::ostringstream text;
             text << "the pressure solver '" << report.solver << "' has not converged after "
                  << report.iterations << " iterations: the residual is " << report.residual
                  << " of the divergence, above the tolerance " << flow_.limits.tolerance
-                 << "; use a smaller time.dt or time.cfl, a larger tolerance or more iterations";
+                 << "; use another numerics.solver (auto, or cg/fft where cells are much longer "
+                    "than "
+                    "wide), a larger numerics.max_iterations or numerics.tolerance; if the "
+                    "velocity has grown, use a smaller time.dt or time.cfl";
             throw Diverged(text.str());
         }
     }

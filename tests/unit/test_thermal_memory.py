@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from uzushio.linalg import PoissonSolver
 from uzushio.thermal import ThermalCase, ThermalSolver
-from uzushio.thermal.pressure_memory import pressure_arrays
+from uzushio.thermal.pressure_estimate import pressure_arrays
 
 CELLS = 60  # more than those of the solver that the estimate makes
 

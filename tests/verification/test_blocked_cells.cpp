@@ -143,6 +143,102 @@ TEST(MultigridCycle, NeedsHardlyMoreIterationsForBodiesOnAnyMesh) {
     EXPECT_LE(iterations({16, true, plate(16, 5)}), without + 1);
 }
 
+/// Box whose faces with b = 0 close off the cells with index `first` and more along an axis, which
+/// exchange nothing with the others.
+struct Rooms {
+    EllipticCase box;
+    std::size_t axis;
+    std::int64_t first;
+    bool dirichlet_below; ///< the value is given at a face of the lower room
+
+    Rooms(std::size_t along, bool given) : axis(along), first(3), dirichlet_below(given) {
+        const Ends n{neumann, neumann};
+        box = {.cells = {8, 10, 6}, .ends = {n, n, n}, .stretched = {true, false, true}};
+        if (given)
+            box.ends[along][0] = dirichlet;
+        box.b = [along, at = first](std::size_t a, const Index<3>& face) {
+            return a == along && face[a] == at ? 0.0 : 1.0;
+        };
+    }
+    [[nodiscard]] bool is_upper(const Index<3>& i) const { return i[axis] >= first; }
+    [[nodiscard]] double volume(const Index<3>& i) const {
+        const auto axes = axes_of(box.equation(1));
+        double product = 1;
+        for (std::size_t a = 0; a < 3; ++a)
+            product *= axes[a].widths[std::size_t(i[a])];
+        return product;
+    }
+    /// Return random values without mean in each room where constants are solutions.
+    [[nodiscard]] std::vector<double> solution() const {
+        auto x = random_solution(box, 5);
+        std::array<double, 2> sum{}, all{};
+        for_indices(Box<3>::of(box.cells), [&](const Index<3>& i) {
+            sum[is_upper(i)] += volume(i) * x[box.at(i)];
+            all[is_upper(i)] += volume(i);
+        });
+        for_indices(Box<3>::of(box.cells), [&](const Index<3>& i) {
+            if (is_upper(i) || !dirichlet_below)
+                x[box.at(i)] -= sum[is_upper(i)] / all[is_upper(i)];
+        });
+        return x;
+    }
+};
+
+class ClosedRooms : public testing::TestWithParam<std::string> {};
+
+TEST_P(ClosedRooms, AreSolvedWithZeroMeanInEach) {
+    for (const bool given : {false, true})
+        for (const std::size_t axis : {0U, 2U}) {
+            const Rooms rooms(axis, given);
+            const Equation equation = rooms.box.equation(ranks(), rank());
+            parallel::Traffic traffic;
+            parallel::SectionMonitor sections;
+            const auto solver =
+                make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 5000}, traffic, sections);
+            const auto exact = rooms.solution();
+            const auto f =
+                field_of(rooms.box, *equation.decomposition, rank(), applied(rooms.box, exact), 0);
+            Field<double> x(*equation.decomposition, rank(), f.spec());
+            const auto report = solver->solve(f, x);
+            EXPECT_TRUE(report.converged) << report.solver << ' ' << report.residual;
+            EXPECT_LT(difference(rooms.box, x, exact), 1e-6);
+        }
+}
+
+TEST_P(ClosedRooms, RefuseARightHandSideThatBalancesOnlyInTotal) {
+    for (const bool given : {false, true}) {
+        const Rooms rooms(1, given);
+        const Equation equation = rooms.box.equation(ranks(), rank());
+        parallel::Traffic traffic;
+        parallel::SectionMonitor sections;
+        const auto solver =
+            make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 50}, traffic, sections);
+        auto values = applied(rooms.box, rooms.solution());
+        values[rooms.box.at({2, 1, 2})] += 1 / rooms.volume({2, 1, 2});
+        values[rooms.box.at({2, 7, 2})] -= 1 / rooms.volume({2, 7, 2});
+        const auto f = field_of(rooms.box, *equation.decomposition, rank(), values, 0);
+        Field<double> x(*equation.decomposition, rank(), f.spec());
+        try {
+            solver->solve(f, x);
+            FAIL() << "no error";
+        } catch (const std::invalid_argument& error) {
+            const std::string text = error.what();
+            const std::string cell = given ? "(0, 3, 0)" : "(0, 0, 0)";
+            EXPECT_NE(text.find("close off a region"), std::string::npos) << text;
+            EXPECT_NE(text.find("around cell " + cell), std::string::npos) << text;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ClosedRooms,
+                         testing::Values("auto", "multigrid", "cg", "pipelined_cg", "bicgstab",
+                                         "cg/fft", "jacobi", "sor"),
+                         [](const auto& param) {
+                             std::string name = param.param;
+                             std::replace(name.begin(), name.end(), '/', '_');
+                             return name;
+                         });
+
 TEST(BlockedRightHandSide, RefusesARightHandSideOtherThanZero) {
     for (const Condition end : {neumann, dirichlet}) {
         Blocked c(8, false, sphere(8));

@@ -122,6 +122,41 @@ TEST(Jacobi, ReducesTheResidualAsTheTheoryOfItsEigenvaluesSays) {
     EXPECT_NEAR(factor, std::cos(std::acos(-1.0) / n), 0.002);
 }
 
+TEST(PipelinedCg, ConvergesAsCgDoesOnThinAndStretchedMeshes) {
+    const Ends n{neumann, neumann};
+    EllipticCase thin{{2, 64, 1}, {n, n, n}, {}, {1, 1, 1}};
+    thin.dimension = 2;
+    EllipticCase column{{1, 1, 64}, {n, n, n}, {}, {1, 1, 1}};
+    EllipticCase stretched{{31, 37, 1}, {n, n, n}, {true, true, false}, {1, 1, 1}};
+    stretched.dimension = 2;
+    for (const EllipticCase& c :
+         {thin, column, stretched, EllipticCase{{40, 20, 10}, {n, n, n}, {true, true, true}}}) {
+        const int expected = solve(c, "cg", {1e-10, 100}).report.iterations;
+        const auto found = solve(c, "pipelined_cg", {1e-10, 100});
+        EXPECT_TRUE(found.report.converged) << found.report.residual;
+        EXPECT_LE(found.report.iterations, 3 * expected / 2 + 1);
+    }
+}
+
+TEST(Relaxation, ConvergesOnPeriodicAxesWithAnOddNumberOfCells) {
+    const Ends p{periodic, periodic};
+    for (const Index<3>& cells : {Index<3>{9, 11, 1}, Index<3>{9, 12, 1}, Index<3>{5, 7, 3}}) {
+        EllipticCase c{cells, {p, p, p}, {}, {1, 1, 1}};
+        c.dimension = cells[2] == 1 ? 2 : 3;
+        for (const char* name : {"sor", "jacobi"}) {
+            const auto found = solve(c, name, {1e-9, 3000});
+            EXPECT_TRUE(found.report.converged) << name << found.report.residual;
+            EXPECT_LT(found.error, 1e-7) << name;
+        }
+    }
+}
+
+TEST(Solvers, ReportTheirPreconditioner) {
+    const auto all = cases();
+    for (const char* name : {"cg", "cg/diagonal", "pipelined_cg/diagonal", "bicgstab/diagonal"})
+        EXPECT_EQ(solve(all[3], name, {1e-2, 500}).report.solver, name);
+}
+
 TEST(Solvers, AutoTakesTheDirectOneWhereItApplies) {
     const auto all = cases();
     EXPECT_EQ(solve(all[0], "auto").report.solver, "fft");
@@ -147,6 +182,38 @@ TEST(Solvers, RefuseUnknownNamesAndRightHandSidesWithoutSolution) {
     const auto f = field_of(c, *equation.decomposition, rank(), std::vector<double>(c.size(), 1.0));
     Field<double> x(*equation.decomposition, rank(), f.spec());
     EXPECT_THROW(solver->solve(f, x), std::invalid_argument);
+}
+
+// All operations are linear, so that a power of 2 changes the exponents of a solution alone.
+TEST_P(Solver, SolvesForRightHandSidesOfAnyMagnitude) {
+    const EllipticCase c = cases()[3];
+    const Equation equation = c.equation(ranks(), rank());
+    parallel::Traffic traffic;
+    parallel::SectionMonitor sections;
+    const auto solver =
+        make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-7, 5000}, traffic, sections);
+    auto values = applied(c, random_solution(c, 7));
+    const auto solution = [&](double factor, int& iterations) {
+        std::vector<double> scaled = values;
+        for (double& value : scaled)
+            value *= factor;
+        const auto f = field_of(c, *equation.decomposition, rank(), scaled, 0);
+        Field<double> x(*equation.decomposition, rank(), f.spec());
+        const SolveReport report = solver->solve(f, x);
+        EXPECT_TRUE(report.converged) << factor;
+        iterations = report.iterations;
+        return x;
+    };
+    int expected = 0, found = 0;
+    const auto x = solution(1, expected);
+    for (const int exponent : {-700, 700}) {
+        const auto y = solution(std::ldexp(1.0, exponent), found);
+        EXPECT_EQ(found, expected);
+        for (std::size_t b = 0; b < x.blocks(); ++b)
+            for_indices(x.owned(b), [&](const Index<3>& i) {
+                EXPECT_EQ(y.view(b)(i), std::ldexp(x.view(b)(i), exponent));
+            });
+    }
 }
 
 TEST_P(Solver, SolvesAfterASolveWithValuesThatAreNotFinite) {

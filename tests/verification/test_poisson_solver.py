@@ -123,3 +123,97 @@ def test_the_names_are_those_of_the_core():
     assert {"auto", "fft", "multigrid", "cg", "pipelined_cg", "bicgstab", "sor"} <= set(
         solver_names()
     )
+
+
+def widening(cells: int, stretching: float) -> np.ndarray:
+    """Positions of faces from the middle of which cells widen to both sides."""
+    s = np.linspace(-1, 1, cells + 1)
+    return 0.5 + 0.5 * np.sinh(stretching * s) / np.sinh(stretching)
+
+
+def blocked_problem(faces, is_open, seed=0):
+    """Return the coefficient of faces that are open or not, a solution, and its right-hand side.
+
+    `is_open(axis, shape)`: whether the faces along an axis (0: x) are open.
+    """
+    shape = tuple(len(line) - 1 for line in reversed(faces))
+    exact = np.random.default_rng(seed).standard_normal(shape)
+    coefficient, f = [], np.zeros(shape)
+    for axis, line in enumerate(faces):
+        along = len(faces) - 1 - axis
+        wide = tuple(n + (a == along) for a, n in enumerate(shape))
+        coefficient.append(is_open(axis, wide).astype(float))
+        column = [1] * len(faces)
+        column[along] = -1
+        inside = [slice(None)] * len(faces)
+        inside[along] = slice(1, -1)
+        distance = np.diff(centres(line)).reshape(column)
+        flux = coefficient[-1][tuple(inside)] * np.diff(exact, axis=along) / distance
+        ends = [(int(a == along),) * 2 for a in range(len(faces))]
+        f += np.diff(np.pad(flux, ends), axis=along) / np.diff(line).reshape(column)
+    return coefficient, f
+
+
+@pytest.mark.parametrize("stretching", [1.0, 4.0, 6.0])
+def test_the_automatic_solver_converges_around_a_body_on_stretched_grids(stretching):
+    # Cells are 1.5, 27 and 200 times as wide at the ends as in the middle.
+    faces = [widening(72, stretching), widening(60, stretching)]
+    y, x = np.meshgrid(centres(faces[1]), centres(faces[0]), indexing="ij")
+    inside = (x - 0.5) ** 2 + (y - 0.5) ** 2 < 0.05**2
+
+    def is_open(axis, shape):
+        along = 1 - axis
+        padded = np.pad(inside, [(int(a == along),) * 2 for a in range(2)])
+        below, above = (padded.take(range(n, n + shape[along]), along) for n in (0, 1))
+        return ~(below | above)
+
+    coefficient, f = blocked_problem(faces, is_open)
+    solver = PoissonSolver(
+        MPI.COMM_SELF, faces=faces, conditions=("neumann",) * 2, b=lambda box: coefficient
+    )
+    _, report = solver.solve(f)
+    assert report.converged and report.iterations < 25
+    assert stretching < 4 or report.solver == "cg/fft"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_automatic_solver_converges_where_a_fifth_of_the_faces_is_blocked(seed):
+    generator = np.random.default_rng(seed)
+    faces = []
+    for cells in (40, 7):
+        s = np.linspace(-1, 1, cells + 1)
+        faces.append(np.tanh(1.8 * s) / np.tanh(1.8))
+    coefficient, f = blocked_problem(faces, lambda axis, shape: generator.random(shape) > 0.2, seed)
+    solver = PoissonSolver(
+        MPI.COMM_SELF, faces=faces, conditions=("neumann",) * 2, b=lambda box: coefficient
+    )
+    _, report = solver.solve(f)
+    assert report.converged, report
+
+
+def test_fluxes_between_narrow_cells_leave_no_mean_that_the_direct_solver_refuses():
+    faces = []
+    for cells, length in ((64, 1.0), (48, 1.3)):
+        t = np.linspace(0, 1, cells + 1)
+        faces.append(length * (t - 0.12 * np.sin(2 * np.pi * t)))
+
+    def is_open(axis, shape):
+        """Walls from both sides in turn, with fluid on both of theirs."""
+        found = np.ones(shape, dtype=bool)
+        if axis == 0:
+            found[8:, 8::32] = False
+            found[:40, 24::32] = False
+        return found
+
+    coefficient, _ = blocked_problem(faces, is_open)
+    solver = PoissonSolver(
+        MPI.COMM_SELF,
+        faces=faces,
+        conditions=("neumann",) * 2,
+        b=lambda box: coefficient,
+        solver="cg/fft",
+        tolerance=1e-6,
+    )
+    for seed in range(100):
+        _, report = solver.solve(blocked_problem(faces, is_open, seed)[1])
+        assert report.converged and report.iterations < 120

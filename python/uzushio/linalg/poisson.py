@@ -27,7 +27,7 @@ class SolveReport:
     """Result of a solve.
 
     Attributes:
-        solver: Solver that was used.
+        solver: Solver that was used, with its preconditioner.
         iterations: Number of iterations; 0 for the direct solver.
         residual: Norm of f - A x over the norm of f; 0 for the direct solver.
         converged: Whether the residual is at most the tolerance.
@@ -67,7 +67,8 @@ class PoissonSolver:
             with stretched cells; ``cg/fft``, preconditioned by it, for b that is 0 or 1 on each
             face; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``,
             preconditioned by multigrid, or, with ``/diagonal`` behind the name, by the diagonal;
-            ``jacobi``; ``sor``; ``auto``, the fastest that applies.
+            ``jacobi``; ``sor``; ``auto``, the fastest that applies, by the iterations that it takes
+            in the set-up; if a solve stalls, another one continues it.
         tolerance: Norm of f - A x, relative to that of f, at which an iteration ends.
         max_iterations: Number of iterations after which it ends.
         sections: Monitor to which the solver adds its sections; None: one of its own.
@@ -140,12 +141,12 @@ class PoissonSolver:
 
         Returns:
             The solution and a report. If no value is given at any boundary and s is 0, the solution
-            has zero mean.
+            has zero mean; in each region, if faces with b = 0 close off several.
 
         Raises:
             ValueError: A shape is wrong (`OtherRankError` on ranks where it is not), f is not
                 finite, or the equation has no solution: no value is given at any boundary, s is 0,
-                and f has a mean.
+                and f has a mean, over the box or over a region that faces with b = 0 close off.
             RuntimeError: The iteration diverged.
         """
         result = np.zeros(self.box.count) if x is None else x

@@ -19,7 +19,7 @@ from uzushio.solver import Estimate, Reading, SolverDivergedError, State, Stored
 from uzushio.thermal.bodies import Stl
 from uzushio.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.thermal.initial import InitialFields
-from uzushio.thermal.pressure_memory import pressure_arrays
+from uzushio.thermal.pressure_estimate import pressure_arrays, stall_note
 from uzushio.thermal.series import NAME as SERIES
 from uzushio.thermal.series import Series
 
@@ -55,6 +55,8 @@ class ThermalSolver(BlockSolver):
                     "no second triangle. Fluid is on both sides of it where a path leads there."
                 )
         found = super().estimate(case, ranks)
+        if note := stall_note(case):
+            notes.append(note)
         arrays = pressure_arrays(case, ranks)
         if case.bodies:
             arrays += 1 + len(case.grid.axes)  # phase of cells, open faces
@@ -68,7 +70,10 @@ class ThermalSolver(BlockSolver):
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate, and set the initial fields without divergence (collective)."""
-        super().__init__(case, comm)
+        try:
+            super().__init__(case, comm)
+        except _core.thermal.Diverged as error:
+            raise SolverDivergedError(f"In the set-up: {error}.") from None
         self._scalars = list(cast(ThermalCase, case).scalars)
         self._bodies = list(cast(ThermalCase, case).bodies)
         self._transfers = _transfers(cast(ThermalCase, case))
