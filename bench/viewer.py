@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from _browser import chromium
 from _job import output_of
+from _load import busy_processes, processor_seconds
 from _report import Record, option_parser, record, report
 from playwright.sync_api import Browser, Page
 from rich.table import Table
@@ -183,9 +184,12 @@ def notes_of(page: Page) -> dict[str, Any]:
 
 def start(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Record]:
     """Measure the times to the first picture."""
-    total, opening, command = [], [], []
+    total, opening, command, computed, waited = [], [], [], [], []
     for _ in range(options.starts):
         with live_view(stored) as view, page_of(browser, view) as (_page, opened, shown):
+            seconds = processor_seconds(view.process.pid)
+            computed.append(seconds[0])
+            waited.append(seconds[1])
             command.append(view.ready - view.started)
             opening.append(shown - opened)
             total.append(shown - view.started)
@@ -198,6 +202,8 @@ def start(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
             at_most=True,
         ),
         record("… until it prints the address", median_of(command), "s"),
+        record("… of which its main thread computes", median_of(computed), "s"),
+        record("… of which it waits for a processor", median_of(waited), "s"),
         record("page opened to the first picture", median_of(opening), "s", FIRST, at_most=True),
     ]
 
@@ -370,6 +376,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement")
     parser.add_argument("--starts", type=int, default=3, help="of the live view")
     parser.add_argument("--rounds", type=int, default=3, help="of the solver's measurements")
+    parser.add_argument("--busy", type=int, default=0, help="other processes that compute")
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     options = parser.parse_args()
     os.environ.pop("UZUSHIO_STAGING", None)
@@ -379,7 +386,8 @@ def main() -> None:
         output_of(worker_command("store", stored, options.points))
         for name in options.only:
             print(f"{name} ...", file=sys.stderr, flush=True)
-            rows += MEASUREMENTS[name](browser, stored, options)
+            with busy_processes(options.busy):
+                rows += MEASUREMENTS[name](browser, stored, options)
     report(options.json, rows, table(rows, options.points))
 
 
