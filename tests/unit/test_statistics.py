@@ -36,17 +36,39 @@ def test_the_average_of_a_constant_is_that_constant() -> None:
     assert average.mean()["u"].values.tolist() == [0.1, 0.2]
 
 
-def test_a_restored_average_continues_bit_for_bit() -> None:
+def test_the_average_is_the_integral_over_time_for_steps_of_any_length() -> None:
+    """A decay whose steps grow as it slows down: the mean of the samples is twice too large."""
+    times = np.geomspace(1e-3, 10.0, 4000)
+    average = TimeAverage()
+    for time in times:
+        average.add(sample(np.exp(-time)), time)
+    exact = (np.exp(-times[0]) - np.exp(-times[-1])) / (times[-1] - times[0])
+    assert float(average.mean()["k"].values) == pytest.approx(exact, rel=3e-3)
+    assert np.exp(-times).mean() > 6.0 * exact
+
+
+def test_equal_intervals_and_missing_times_give_equal_weights() -> None:
+    values = np.random.default_rng(3).normal(size=50)
+    for times in (0.1 * np.arange(50), np.zeros(50), [None] * 50):
+        average = TimeAverage()
+        for value, time in zip(values, times, strict=True):
+            average.add(sample(value), time)
+        assert float(average.mean()["k"].values) == pytest.approx(values.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("before", [1, 7])
+def test_a_restored_average_continues_bit_for_bit(before: int) -> None:
     values = np.random.default_rng(2).normal(size=(20, 2))
     whole, first, second = TimeAverage(), TimeAverage(), TimeAverage()
-    for row in values:
-        whole.add(sample(*row))
-    for row in values[:7]:
-        first.add(sample(*row))
+    times = np.random.default_rng(4).uniform(0.1, 1.0, 20).cumsum()
+    for row, time in zip(values, times, strict=True):
+        whole.add(sample(*row), time)
+    for row, time in zip(values[:before], times, strict=False):
+        first.add(sample(*row), time)
     arrays, notes = first.stored()
     second.restore(arrays, json.loads(json.dumps(notes)))
-    for row in values[7:]:
-        second.add(sample(*row))
+    for row, time in zip(values[before:], times[before:], strict=True):
+        second.add(sample(*row), time)
     for name in ("u", "k"):
         assert np.array_equal(second.mean()[name].values, whole.mean()[name].values)
         assert second.mean()[name].dims == whole.mean()[name].dims

@@ -255,6 +255,32 @@ def test_statistics_are_numpys_at_each_point_also_far_from_0(tmp_path: Path) -> 
         np.testing.assert_array_equal(found.min_w, w.min(axis=0))
 
 
+def test_statistics_are_integrals_over_time_for_steps_of_any_length(tmp_path: Path) -> None:
+    """u = t and w = t² on (0, 1], with steps from 1e-3 to 4e-3."""
+    made = channel(u=lambda t, z, y, x: t + 0.0 * x, w=lambda t, z, y, x: t * t + 0.0 * x)
+    action = made.action("statistics", tmp_path, fields=["u", "w"], covariances=[("u", "w")])
+    lengths = np.linspace(1.0, 4.0, 400)
+    ends = np.cumsum(lengths) / lengths.sum()
+    made.run(action, [(n, float(time)) for n, time in enumerate(ends)])
+    with xarray.open_zarr(tmp_path / "it.zarr") as found:
+        for name, exact in (
+            ("mean_u", 1 / 2),
+            ("mean_w", 1 / 3),
+            ("variance_u", 1 / 12),
+            ("variance_w", 4 / 45),
+            ("covariance_u_w", 1 / 12),
+        ):
+            np.testing.assert_allclose(found[name], exact, rtol=1e-2, err_msg=name)
+    assert abs(ends.mean() / 0.5 - 1.0) > 0.15
+
+
+def test_statistics_refuse_a_time_that_goes_back(tmp_path: Path) -> None:
+    made = channel(f=lambda t, z, y, x: z)
+    action = made.action("statistics", tmp_path, fields=["f"])
+    with pytest.raises(PipelineError, match=r"time goes back by 0.5 to 0.5 \(step 11\)"):
+        made.run(action, [(10, 1.0), (11, 0.5)])
+
+
 def test_statistics_fail_if_blocks_change(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: z)
     action = made.action("statistics", tmp_path, fields=["f"])

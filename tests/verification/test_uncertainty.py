@@ -60,6 +60,25 @@ def test_the_interval_covers_the_true_mean_at_its_confidence_level(phi: float) -
     assert float(np.sqrt((statistics.u_ci95**2).mean())) == pytest.approx(exact, rel=0.12)
 
 
+def test_steps_that_depend_on_the_flow_do_not_shift_the_mean_over_time() -> None:
+    """Ornstein–Uhlenbeck processes of zero mean, whose steps are longer where the value is low."""
+    rng = np.random.default_rng(5)
+    covered, biased = [], []
+    for _ in range(30):
+        average, time, value, values = TimeAverage(), 0.0, float(rng.normal()), []
+        for _ in range(1200):
+            step = 0.05 * (1.0 - 0.8 * np.tanh(value))
+            value = value * np.exp(-step) + rng.normal() * np.sqrt(-np.expm1(-2.0 * step))
+            time += step
+            average.add({"u": Sample(("z",), np.array([value]))}, time)
+            values.append(value)
+        statistics = derived(average)
+        covered.append(abs(float(statistics.u[0])) < float(statistics.u_ci95[0]))
+        biased.append(np.mean(values))
+    assert np.mean(covered) > 0.85
+    assert np.mean(biased) > 0.3
+
+
 def test_the_correlation_time_is_that_of_the_process() -> None:
     statistics = derived(averaged(autoregressive(0.9, 6000), step=0.5))
     assert statistics.attrs["correlation_times"]["u"] == pytest.approx(0.5 * 9.5, rel=0.1)
@@ -88,9 +107,10 @@ def test_batches_are_means_of_successive_samples_in_bounded_memory(samples: int)
         batches.add(row)
         assert batches.full < MAX_BATCHES
         assert batches.stored()[0].size <= 3 * (3 + MAX_BATCHES)
-    found, length = batches.groups()
+    found, weights, length = batches.groups()
     expected = values[: len(found) * length].reshape(len(found), length, 3).mean(axis=1)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(weights, length)
     assert min(samples, GROUPS) <= len(found) < 2 * GROUPS
     # Less than a group is omitted.
     assert samples - len(found) * length < length + batches.length

@@ -1,10 +1,11 @@
-"""Time averages of a solver's samples, and the file of final statistics."""
+"""Averages over time of a solver's samples, and the file of final statistics."""
 
 from __future__ import annotations
 
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
 from uzushio.statistics.batch_means import BatchMeans, leave_one_out
+from uzushio.statistics.sample_weights import SampleWeights
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,10 +25,11 @@ _BATCHES = "batch_means"
 
 
 class TimeAverage:
-    """Means of samples with equal weights, and means over batches of samples, on rank 0.
+    """Means over time of samples, and means over batches of samples, on rank 0.
 
-    The update mean += (sample - mean) / n is exact for constants, has no growing sums, and gives
-    the same bits with and without restarts.
+    A sample counts for the time since the sample before (`SampleWeights`). The update
+    mean += (sample - mean) weight / sum of weights is exact for constants, has no growing sums, and
+    gives the same bits with and without restarts.
 
     Attributes:
         samples: number of samples in the mean.
@@ -40,16 +43,19 @@ class TimeAverage:
         self.times: tuple[float, float] | None = None
         self.batches = BatchMeans()
         self._mean: dict[str, Sample] = {}
+        self._weights, self._weight = SampleWeights(), 0.0
 
     def add(self, sample: Mapping[str, Sample], time: float | None = None) -> None:
         """Add a sample of a time; names and shapes must be those of the first sample."""
-        self._average(sample)
+        weight = self._weights.add(time)
+        self._average(sample, weight)
         if time is not None and (self.samples == 1 or self.times is not None):
             self.times = (self.times[0] if self.times else time, time)
-        self.batches.add(self._vector(sample))
+        self.batches.add(self._vector(sample), weight)
 
-    def _average(self, sample: Mapping[str, Sample]) -> None:
+    def _average(self, sample: Mapping[str, Sample], weight: float) -> None:
         self.samples += 1
+        self._weight += weight
         if self.samples == 1:
             self._mean = {
                 name: Sample(one.dims, np.array(one.values, dtype=_accumulator(one.values)))
@@ -62,7 +68,7 @@ class TimeAverage:
             mean = self._mean[name].values
             if np.shape(one.values) != mean.shape:
                 raise ValueError(f"the sample '{name}' changed its shape from {mean.shape}")
-            mean += (one.values - mean) / self.samples
+            mean += (one.values - mean) * (weight / self._weight)
 
     def mean(self) -> Mapping[str, Sample]:
         """Return the averages so far; empty before the first sample."""
@@ -70,8 +76,8 @@ class TimeAverage:
 
     def leave_one_out(self) -> Iterator[Mapping[str, Sample]]:
         """Yield, for each group of batches, the averages over all other groups."""
-        means, _ = self.batches.groups()
-        for vector in leave_one_out(means) if len(means) else ():
+        means, weights, _ = self.batches.groups()
+        for vector in leave_one_out(means, weights) if len(means) else ():
             yield self._labelled(vector)
 
     def correlation_times(self) -> dict[str, float]:
@@ -118,6 +124,7 @@ class TimeAverage:
         notes: dict[str, Any] = {"samples": self.samples, "dims": dims}
         if self.times is not None:
             notes["times"] = list(self.times)
+        notes["weights"] = {"sum": self._weight, **asdict(self._weights)}
         if self.batches.samples:
             arrays[_BATCHES], notes[_BATCHES] = self.batches.stored()
             dims[_BATCHES] = ["batch", "value"]
@@ -147,8 +154,23 @@ class TimeAverage:
         self.samples, self.batches = samples, BatchMeans()
         times = notes.get("times")
         self.times = (float(times[0]), float(times[1])) if times else None
+        self._restore_weights(notes.get("weights"))
         if _BATCHES in arrays:
             self._restore_batches(arrays[_BATCHES], notes.get(_BATCHES, {}))
+
+    def _restore_weights(self, notes: Mapping[str, Any] | None) -> None:
+        """Restore the weights; those of samples of an earlier version are equal."""
+        if notes is not None:
+            stored = dict(notes)
+            self._weight = float(stored.pop("sum"))
+            self._weights = SampleWeights(**stored)
+            return
+        self._weight, self._weights = float(self.samples), SampleWeights()
+        if self.times is not None:
+            first, last = self.times
+            self._weights.last = last
+            if last > first:
+                self._weights.unit = (last - first) / (self.samples - 1)
 
     def _restore_batches(self, rows: np.ndarray, notes: Mapping[str, Any]) -> None:
         doubles = self._vector(self._mean).size

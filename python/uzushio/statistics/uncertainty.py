@@ -85,7 +85,7 @@ def _described(whole: xr.Dataset, average: TimeAverage, groups: int) -> xr.Datas
         whole.attrs["averaged_times"] = list(average.times)
     if not groups:
         return whole
-    _, length = average.batches.groups()
+    *_, length = average.batches.groups()
     whole.attrs |= {"groups": groups, "group_samples": length}
     if average.times is not None:
         between = (average.times[1] - average.times[0]) / (average.samples - 1)

@@ -16,6 +16,7 @@ from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
+from uzushio.statistics.sample_weights import SampleWeights
 from uzushio.store.distribution import Distribution
 from uzushio.store.schema import StoreSchema, Variable
 from uzushio.store.series import write_whole
@@ -39,46 +40,52 @@ class PointMoments:
     """Moments of the samples of fields on a box of points.
 
     Means and products are updated by differences from the mean (B. P. Welford, Technometrics 4
-    (1962), 419), so values far from 0 lose no digits.
+    (1962), 419; with weights D. H. D. West, Commun. ACM 22 (1979), 532), so values far from 0 lose
+    no digits.
     """
 
     def __init__(self, box: Box, fields: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
-        self.box, self.samples, self._pairs = box, 0, list(pairs)
+        self.box, self.weight, self._pairs = box, 0.0, list(pairs)
         self.mean = {field: np.zeros(box.count) for field in fields}
         self.low = {field: np.full(box.count, np.inf) for field in fields}
         self.high = {field: np.full(box.count, -np.inf) for field in fields}
         self.products = {pair: np.zeros(box.count) for pair in pairs}
 
-    def add(self, values: Mapping[str, np.ndarray]) -> None:
-        """Add a sample."""
-        self.samples += 1
+    def add(self, values: Mapping[str, np.ndarray], weight: float) -> None:
+        """Add a sample; the weight of the first one is above 0."""
+        self.weight += weight
         before = {name: values[name] - mean for name, mean in self.mean.items()}
         for name, mean in self.mean.items():
-            mean += before[name] / self.samples
+            mean += before[name] * (weight / self.weight)
             np.minimum(self.low[name], values[name], out=self.low[name])
             np.maximum(self.high[name], values[name], out=self.high[name])
         for one, other in self._pairs:
-            self.products[one, other] += before[one] * (values[other] - self.mean[other])
+            after = values[other] - self.mean[other]
+            self.products[one, other] += weight * before[one] * after
 
     def results(self) -> dict[str, np.ndarray]:
-        """Return the moments by name; covariances are divided by the number of samples."""
+        """Return the moments by name; variances and covariances are means over time."""
         found: dict[str, np.ndarray] = {}
         for name in self.mean:
             found[f"mean_{name}"] = self.mean[name]
-            found[f"variance_{name}"] = self.products[name, name] / self.samples
+            found[f"variance_{name}"] = self.products[name, name] / self.weight
             found[f"min_{name}"], found[f"max_{name}"] = self.low[name], self.high[name]
         for one, other in self._pairs:
             if one != other:
-                found[f"covariance_{one}_{other}"] = self.products[one, other] / self.samples
+                found[f"covariance_{one}_{other}"] = self.products[one, other] / self.weight
         return found
 
 
 class Statistics(Action[StatisticsSettings]):
-    """Statistics in NAME.zarr; each rank accumulates the moments of its own points."""
+    """Statistics over time in NAME.zarr; each rank accumulates the moments of its own points.
+
+    A sample counts for the time since the sample before.
+    """
 
     settings_model: ClassVar[type[Section]] = StatisticsSettings
     _moments: list[PointMoments] | None = None
     _times: list[tuple[int, float]]
+    _weights: SampleWeights
     _selection: GridSelection | None = None
 
     def files(self) -> Sequence[str]:
@@ -99,7 +106,7 @@ class Statistics(Action[StatisticsSettings]):
                     )
         selection = settings.on(stream.grid_of(settings.fields[0]))
         if self._selection is None or not _same_points(self._selection, selection):
-            self._moments, self._times = None, []
+            self._moments, self._times, self._weights = None, [], SampleWeights()
         self._selection = selection
         own = [(name, name) for name in settings.fields]
         self._pairs = list(dict.fromkeys([*own, *settings.covariances]))
@@ -145,8 +152,14 @@ class Statistics(Action[StatisticsSettings]):
                     f"The blocks of the stream changed after {len(self._times)} samples, and "
                     "statistics need the same blocks at each step."
                 )
+            try:
+                weight = self._weights.add(context.time)
+            except ValueError as error:
+                raise PipelineError(
+                    f"Statistics over time: {error} (step {context.index})."
+                ) from None
             for moments, one in zip(self._moments, found, strict=True):
-                moments.add({name: one.values(name) for name in self.settings.fields})
+                moments.add({name: one.values(name) for name in self.settings.fields}, weight)
             self._times.append((context.index, context.time))
         every = self.settings.write_every
         if every is not None and len(self._times) % every == 0:
