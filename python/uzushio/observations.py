@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uzushio.array_values import unmasked
+
 
 @dataclass(frozen=True, eq=False)
 class Observations:
@@ -17,11 +19,18 @@ class Observations:
         values: shape (len(steps), rows, columns); ignored where the weight is 0.
         weight: 1/sigma² of a value: a number, an array (rows, columns), or one array for each step;
             0 for missing values.
+
+    Raises:
+        ValueError: values or weights are masked; a missing value has the weight 0.
     """
 
     steps: Sequence[int]
     values: np.ndarray
     weight: float | np.ndarray
+
+    def __post_init__(self) -> None:
+        unmasked(self.values, "the array of observations")
+        unmasked(self.weight, "the weight of observations")
 
     def weight_of(self, index: int) -> float | np.ndarray:
         """Return the weight of the values of `steps[index]`."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio import _core
+from uzushio.array_values import unmasked
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -209,6 +210,7 @@ class Compositor:
         if image is None:
             self._core.submit_canvas(bounds)
         else:
+            unmasked(image, "the image")
             if image.shape != self._shape or image.dtype != self._dtype:
                 raise ValueError(
                     f"the image has shape {image.shape} and type {image.dtype}, "

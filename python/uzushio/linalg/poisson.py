@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uzushio import _core
+from uzushio.array_values import real, unmasked
 from uzushio.domain.box import Box
 from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import collective
@@ -145,14 +146,15 @@ class PoissonSolver:
 
         Raises:
             ValueError: A shape is wrong (`OtherRankError` on ranks where it is not), f is not
-                finite, or the equation has no solution: no value is given at any boundary, s is 0,
-                and f has a mean, over the box or over a region that faces with b = 0 close off.
+                finite, masked or complex, or the equation has no solution: no value is given at any
+                boundary, s is 0, and f has a mean, over the box or over a region that faces with
+                b = 0 close off.
             RuntimeError: The iteration diverged.
         """
         result = np.zeros(self.box.count) if x is None else x
         with collective(self._comm):
-            source = np.ascontiguousarray(f, dtype=np.float64)
-            for name, array in (("f", source), ("x", result)):
+            source = np.ascontiguousarray(real(f, "f"))
+            for name, array in (("f", source), ("x", unmasked(result, "x"))):
                 _check_shape(name, array, self.box.count)
             if result.dtype != np.float64 or not result.flags.c_contiguous:
                 raise ValueError("x is an array of float64 in C order")
@@ -178,7 +180,7 @@ class PoissonSolver:
         if len(b) != self.dimension:
             raise ValueError(f"b has {len(b)} arrays for {self.dimension} axes")
         shape = (1,) * (3 - self.dimension)
-        arrays = [np.ascontiguousarray(one, dtype=np.float64) for one in b]
+        arrays = [np.ascontiguousarray(real(one, "b")) for one in b]
         for n, array in enumerate(arrays):
             faces = list(self.box.count)
             faces[-1 - n] += 1
@@ -202,7 +204,7 @@ def _positions(
     if faces is not None:
         if cells is not None or lengths is not None:
             raise ValueError("give either faces, or cells and lengths")
-        positions = [np.asarray(axis, dtype=np.float64) for axis in faces]
+        positions = [real(axis, "faces") for axis in faces]
     elif cells is None or lengths is None or len(cells) != len(lengths):
         raise ValueError("give faces, or cells and lengths of as many axes")
     else:

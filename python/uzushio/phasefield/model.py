@@ -340,6 +340,8 @@ class Model:
     def check_fields(self, **fields: Field) -> None:
         """Raise `ModelError` unless fields have this rank's shape, type and layout."""
         for name, field in fields.items():
+            if np.ma.is_masked(field):
+                raise ModelError(f"phase field: {name} has masked values; fill them first.")
             if field.shape != self.own_shape or field.dtype != np.float64:
                 raise ModelError(
                     f"phase field: {name} has shape {field.shape} and type {field.dtype}; this "

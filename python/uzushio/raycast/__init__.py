@@ -7,8 +7,8 @@
     scene = Scene([Isosurface("u", [0.5], color=(1, 0.8, 0.2))], domain)
     picture = cast(scene, camera, 1024, 768, [block]).image  # premultiplied, no background
 
-A picture does not depend on the decomposition of the domain into blocks, if each block has the
-ghost layers that `ghost_layers` returns. Images of several ranks are combined by
+A picture depends on the decomposition of the domain into blocks by rounding only, if each block has
+the ghost layers that `ghost_layers` returns. Images of several ranks are combined by
 `uzushio.compositing` in the order of `visibility_order`. A `Layer` is a `Slice`, `Isosurface` or
 `Volume`.
 """

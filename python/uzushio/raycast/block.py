@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uzushio import _core
+from uzushio.array_values import real, with_nan
 from uzushio.raycast.layers import check_coordinates
 
 Triple: TypeAlias = tuple[int, int, int]
@@ -49,7 +50,7 @@ def cell_centres(coordinates: ArrayLike) -> NDArray[np.float64]:
     cell centre: pass the result as coordinates of the domain and of its blocks. The picture then
     ends half a cell inside the mesh.
     """
-    points = np.asarray(coordinates, dtype=np.float64)
+    points = real(coordinates, "an axis of coordinates")
     return (points[1:] + points[:-1]) / 2
 
 
@@ -64,7 +65,8 @@ class Block:
         coordinates: (z, y, x) of the stored points, ghost points included.
         start: Global index (z, y, x) of the first stored point.
         cells: Global cells that this block draws, `Box` or (start, count); may be empty.
-        fields: Arrays (z, y, x) by name: float32 or float64, of any strides; never copied.
+        fields: Arrays (z, y, x) by name: float32 or float64, of any strides; not copied, except
+            masked arrays of NumPy, whose masked values become NaN.
 
     Raises:
         ValueError: Shapes do not match, or a point of the cells is not stored.
@@ -79,7 +81,7 @@ class Block:
     ) -> None:
         self.cells = start_count(cells)
         self.start: Triple = (int(start[0]), int(start[1]), int(start[2]))
-        self.fields = dict(fields)
+        self.fields = {name: with_nan(array, f"field {name!r}") for name, array in fields.items()}
         self.empty = min(self.cells[1]) == 0
         shape = tuple(np.shape(c)[0] for c in coordinates)
         for name, array in self.fields.items():
@@ -90,7 +92,7 @@ class Block:
             if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
                 raise ValueError(f"field {name!r} is of type {array.dtype}, not float32 or float64")
         if self.empty:
-            self.coordinates = tuple(np.asarray(c, dtype=np.float64) for c in coordinates)
+            self.coordinates = tuple(real(c, "an axis of a block") for c in coordinates)
             return
         self.coordinates = check_coordinates(coordinates, "a block")
         for axis, name in enumerate("zyx"):

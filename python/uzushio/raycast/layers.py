@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uzushio.array_values import real
+
 Color: TypeAlias = Sequence[float]
 Coordinates: TypeAlias = tuple[Any, Any, Any]
 
@@ -55,7 +57,7 @@ class ColorTable:
     nan: Color = (1.0, 0.0, 1.0, 1.0)
 
     def __post_init__(self) -> None:
-        table = np.array(self.rgba, dtype=np.float32)
+        table = real(self.rgba, "a colour table").astype(np.float32)
         if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] not in (3, 4):
             raise ValueError(
                 f"a colour table has rows of 3 or 4 numbers; its shape is {table.shape}"
@@ -200,7 +202,7 @@ class Transfer:
     nan: Color = (1.0, 0.0, 1.0, 1.0)
 
     def __post_init__(self) -> None:
-        points = np.array(self.points, dtype=np.float64)
+        points = real(self.points, "a transfer function").copy()
         if points.ndim != 2 or points.shape[0] < 1 or points.shape[1] != 5:
             raise ValueError(
                 "a transfer function has rows of value, red, green, blue, opacity; its shape is "
@@ -253,7 +255,10 @@ def check_coordinates(coordinates: Sequence[ArrayLike], name: str) -> Coordinate
     """Return (z, y, x) as contiguous arrays of float64; check that they increase."""
     if len(coordinates) != 3:
         raise ValueError(f"{name} has three arrays of coordinates, z, y, x, not {len(coordinates)}")
-    arrays = [np.ascontiguousarray(c, dtype=np.float64) for c in coordinates]
+    arrays = [
+        np.ascontiguousarray(real(c, f"the coordinates of {name} along {axis}"))
+        for axis, c in zip("zyx", coordinates, strict=True)
+    ]
     for axis, array in zip("zyx", arrays, strict=True):
         if array.ndim != 1 or len(array) < 2:
             raise ValueError(

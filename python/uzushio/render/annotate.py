@@ -15,10 +15,11 @@ from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
 from uzushio.render.background import on_background, plain
 from uzushio.render.cameras import Rectangle
-from uzushio.render.casting import Bounds, ColorScale
+from uzushio.render.casting import LARGEST, Bounds, ColorScale
 from uzushio.render.legend import ColorBar, ColorPatch, LegendEntry
 from uzushio.render.marks import Mark
 from uzushio.render.outline import Strokes, edges, strokes
+from uzushio.render.ticks import number as formatted
 from uzushio.render.typeface import Typeface, typeset
 from uzushio.render.view import IsosurfaceLayer, View
 
@@ -58,20 +59,31 @@ class Caption:
         """Return the legends, each once, in the order of the layers."""
         found: list[LegendEntry] = []
         for number, layer in enumerate(self.view.layers):
-            if number in self.scales and self.scales[number].colors.legend:
-                found.append(self._bar(self.scales[number]))
+            scale = self.scales.get(number)
+            if scale is not None:
+                if scale.colors.legend and scale.known:
+                    found.append(self._bar(scale))
+                elif scale.colors.legend:
+                    text = f"{self._label(scale)}: no values"
+                    found.append(ColorPatch(text, "", (), scale.colors.nan))
             elif isinstance(layer, IsosurfaceLayer) and isinstance(layer.color, str):
                 unit = self.units.get(layer.field, "")
                 label = self.labels.get(layer.field, layer.field)
                 found.append(ColorPatch(label, unit, layer.values, layer.color))
         if self.nan:
             colors = [scale.colors.nan for scale in self.scales.values()]
-            found += [ColorPatch("not finite", "", (), color) for color in dict.fromkeys(colors)]
+            text = f"beyond {formatted(LARGEST)}, or not finite" if self.too_large else "not finite"
+            found += [ColorPatch(text, "", (), color) for color in dict.fromkeys(colors)]
         return list(dict.fromkeys(found))
+
+    @property
+    def too_large(self) -> bool:
+        """Whether finite values cannot be drawn."""
+        return any(scale.too_large for scale in self.scales.values())
 
     def limits(self) -> dict[str, tuple[float, float]]:
         """Return the limits of the colours by label."""
-        return {self._label(s): s.limits for s in self.scales.values()}
+        return {self._label(s): s.limits for s in self.scales.values() if s.known}
 
     def _label(self, scale: ColorScale) -> str:
         return scale.colors.label or self.labels.get(scale.field, scale.field)

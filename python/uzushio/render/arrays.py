@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uzushio.array_values import real, with_nan
 from uzushio.config.yaml_document import Document
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, cast
@@ -48,7 +49,8 @@ def draw(
 
     Args:
         fields: arrays (z, y, x) by name, a dataset of xarray, or one array, whose name is that in
-            xarray, or "field". Real numbers, at the points of the coordinates.
+            xarray, or "field". Real numbers, at the points of the coordinates; values under the
+            mask of a masked array of NumPy are drawn as NaN.
         view: a `View`, one or several layers, or a mapping as in a pipeline's file.
             None: slices through the middle of the first field.
         coordinates: of the points along z, y and x, increasing; those of xarray's arrays if not
@@ -123,7 +125,7 @@ class _Arrays:
             raise RenderError("There is nothing to draw: give at least one array.")
         lines = None
         if coordinates is not None:
-            lines = tuple(np.asarray(line, dtype=np.float64) for line in coordinates)
+            lines = tuple(_line(line) for line in coordinates)
             if len(lines) != 3:
                 raise RenderError(f"Coordinates are three arrays, z, y and x, not {len(lines)}.")
         data = _Arrays(given, lines, {}, time)
@@ -162,7 +164,8 @@ class _Arrays:
         if dims and set(dims) == {"z", "y", "x"}:
             given = given.transpose("z", "y", "x")
             dims = ("z", "y", "x")
-        values = np.asarray(given)
+        masked = np.ma.is_masked(given) and given.dtype.kind in "iub"  # these have no NaN
+        values = with_nan(given.astype(np.float64) if masked else given, f"the field {name}")
         if values.ndim != 3:
             axes = ", ".join(map(str, dims)) or f"{values.ndim} of them"
             raise RenderError(
@@ -184,10 +187,16 @@ class _Arrays:
             return values, self.lines
         known = getattr(given, "coords", {})
         found = (
-            np.asarray(known[dim], dtype=np.float64) if dim in known else np.arange(float(count))
+            _line(known[dim]) if dim in known else np.arange(float(count))
             for dim, count in zip(dims or "zyx", values.shape, strict=True)
         )
         return values, tuple(found)
+
+
+def _line(coordinates: ArrayLike) -> NDArray[np.float64]:
+    """Return the coordinates along an axis."""
+    with render_errors():
+        return real(coordinates, "an axis of coordinates")
 
 
 def _view(view: ViewLike, data: _Arrays, size: tuple[int, int] | None) -> View:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer, V
 
 #: Rows of colours in a volume's transfer function.
 ROWS = 128
+#: Largest value that the ray caster can draw, which computes with float32.
+LARGEST = float(np.finfo(np.float32).max)
 
 Triple = tuple[int, int, int]
 Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
@@ -40,12 +43,38 @@ class ColorScale:
         field: The field of the values.
         limits: Values of the ends.
         values: Range of the values in the picture, (inf, -inf) if not computed.
+        known: Whether the limits are given or follow values; otherwise there were none so far.
     """
 
     colors: Colors
     field: str
     limits: tuple[float, float]
     values: Range = EMPTY_RANGE
+    known: bool = True
+
+    @property
+    def too_large(self) -> bool:
+        """Whether finite values exceed the range of float32, in which values are drawn."""
+        lo, hi = self.values
+        return lo <= hi and max(abs(lo), abs(hi)) > LARGEST
+
+
+@dataclass
+class LayerRange:
+    """Ranges of a layer's values: of all, and of those that the limits of its colours follow."""
+
+    all: Range = EMPTY_RANGE
+    followed: Range = EMPTY_RANGE
+
+    def minima(self) -> list[float]:
+        """Return four numbers whose minima over ranks are those of the ranges of all ranks."""
+        return [self.all[0], -self.all[1], self.followed[0], -self.followed[1]]
+
+    @staticmethod
+    def of(minima: Sequence[float]) -> LayerRange:
+        """Return the ranges of a result of `minima`."""
+        a, b, c, d = minima
+        return LayerRange((a, -b), (c, -d))
 
 
 def colouring(layer: Layer) -> tuple[Colors, str] | None:
@@ -56,35 +85,60 @@ def colouring(layer: Layer) -> tuple[Colors, str] | None:
     return layer.color, layer.color.field or own
 
 
-def local_ranges(view: View, blocks: Sequence[Any], bounds: Bounds) -> dict[int, Range]:
+def local_ranges(view: View, blocks: Sequence[Any], bounds: Bounds) -> dict[int, LayerRange]:
     """Return the ranges of this rank's values by layer, for layers whose colours need them.
 
-    These are colours that follow the values, and all slices, where a range costs little.
+    These are colours that follow the values or are logarithmic, and all slices, where a range costs
+    little.
     """
-    found: dict[int, Range] = {}
+    found: dict[int, LayerRange] = {}
     for number, layer in enumerate(view.layers):
         colored = colouring(layer)
         if colored is None or isinstance(layer, MeshLayer):
             continue
         colors, name = colored
-        positive = colors.scale == "log"
         if isinstance(layer, SliceLayer):
             plane = layer.plane(bounds)
-            found[number] = merged([plane_range(block, name, *plane, positive) for block in blocks])
-        elif not colors.fixed:
-            found[number] = merged([field_range(block, name, positive) for block in blocks])
+            range_of = partial(_plane_range, name=name, plane=plane)
+        elif colors.fixed and colors.scale == "linear":
+            continue
+        else:
+            range_of = partial(field_range, name=name)
+        found[number] = layer_range(colors, blocks, range_of)
     return found
 
 
-def scales(view: View, ranges: Mapping[int, Range], tracker: LimitTracker) -> dict[int, ColorScale]:
+def layer_range(colors: Colors, parts: Sequence[Any], range_of: Callable[..., Range]) -> LayerRange:
+    """Return the ranges of the values of parts.
+
+    Args:
+        colors: colours of the values; on a logarithmic scale their limits follow positive values.
+        parts: blocks, or data sets.
+        range_of: returns the range of a part's values; its argument `positive` is whether only
+            those above zero count.
+    """
+    every = merged([range_of(part, positive=False) for part in parts])
+    if colors.scale == "linear" or every[0] > 0.0:
+        return LayerRange(every, every)
+    return LayerRange(every, merged([range_of(part, positive=True) for part in parts]))
+
+
+def _plane_range(block: Any, *, name: str, plane: tuple[Any, Any], positive: bool) -> Range:
+    return plane_range(block, name, *plane, positive)
+
+
+def scales(
+    view: View, ranges: Mapping[int, LayerRange], tracker: LimitTracker
+) -> dict[int, ColorScale]:
     """Return the colour scales of all layers that have colours, by index in the view."""
     found_scales: dict[int, ColorScale] = {}
     for number, layer in enumerate(view.layers):
         found = colouring(layer)
         if found is not None:
-            values = ranges.get(number, EMPTY_RANGE)
-            limits = tracker.follow((view.layers, number), found[0], values)
-            found_scales[number] = ColorScale(*found, limits, values)
+            key, values = (view.layers, number), ranges.get(number, LayerRange())
+            limits = tracker.follow(key, found[0], values.followed)
+            known = tracker.is_known(key, found[0])
+            found_scales[number] = ColorScale(*found, limits, values.all, known)
     return found_scales
 
 

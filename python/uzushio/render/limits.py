@@ -15,6 +15,8 @@ EMPTY_RANGE: Range = (math.inf, -math.inf)
 
 #: Weight of a new step in smoothed limits.
 SMOOTHING = 0.2
+#: Width of a range over its largest value, below which a field is constant up to rounding.
+MIN_RELATIVE_WIDTH = 1e-12
 #: Maximum number of decades of a logarithmic scale that follows the values.
 MAX_DECADES = 6
 #: Minimum value on a logarithmic scale: `MAX_DECADES` below it doubles become subnormal.
@@ -57,6 +59,10 @@ class LimitTracker:
             before[1] + SMOOTHING * (now[1] - before[1]),
         )
 
+    def is_known(self, key: Hashable, colors: Colors) -> bool:
+        """Return whether the limits of a colour scale are given, or follow values."""
+        return colors.fixed or key in self._seen
+
     def state(self) -> dict[Hashable, Range]:
         """Return the state, so that a restarted run keeps its colours."""
         return dict(self._seen)
@@ -80,9 +86,8 @@ def drawable_limits(colors: Colors, values: Range) -> tuple[float, float]:
     hi = hi if given_hi is None else given_hi
     if colors.scale == "log":
         return _logarithmic_limits(lo, hi, given_lo, given_hi)
-    # Limits of a constant field are apart in proportion to its value; with adjacent doubles the
-    # labels of the legend would be equal.
-    min_width = 1e-6 * max(abs(lo), abs(hi)) or 1.0
+    # Limits of a field that is constant up to rounding are apart in proportion to its value.
+    min_width = MIN_RELATIVE_WIDTH * max(abs(lo), abs(hi)) or 1.0
     if hi - lo >= min_width:
         return lo, hi
     width = 0.1 * max(abs(lo), abs(hi)) or 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -16,15 +16,17 @@ from uzushio.parallel.sync import collective, minimum
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
-from uzushio.render.casting import Bounds, ColorScale
+from uzushio.render.casting import Bounds, ColorScale, LayerRange, layer_range
 from uzushio.render.colors import rgba
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker, Range
+from uzushio.render.pending_picture import scale_notes, slice_note
 from uzushio.render.picking import Picker
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
 from uzushio.render.ranges import merged, value_range
-from uzushio.render.view import MeshLayer, View
+from uzushio.render.ticks import number as formatted
+from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View
 from uzushio.render.vtk_filters import meshes_of, surfaces
 from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_class
 
@@ -42,13 +44,15 @@ class MeshSurfaces:
         found: surfaces of each layer on this rank.
         ranges: of the values that colour the layers, over all ranks.
         ranks: those that have surfaces.
+        empty: layers of which no rank has a surface.
     """
 
     bounds: Bounds
     extent: Bounds
     found: list[list[Any]]
-    ranges: list[Range]
+    ranges: list[LayerRange]
     ranks: list[int]
+    empty: frozenset[int]
 
     @cached_property
     def picker(self) -> Picker:
@@ -180,8 +184,13 @@ class MeshRenderer:
                 found.append(surfaces(layer, meshes, bounds or extent))
             pairs = zip(view.layers, found, strict=True)
             ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
-        ranks = [rank for rank, there in enumerate(self._comm.allgather(any(found))) if there]
-        return MeshSurfaces(bounds or extent, extent, found, self._reduce_ranges(ranges), ranks)
+        everywhere = self._comm.allgather([bool(of_layer) for of_layer in found])
+        ranks = [rank for rank, there in enumerate(everywhere) if any(there)]
+        empty = frozenset(n for n in range(len(found)) if not any(there[n] for there in everywhere))
+        minima = np.array([one.minima() for one in ranges])
+        self._comm.Allreduce(minima.copy(), minima, minimum())
+        reduced = [LayerRange.of(row) for row in minima.tolist()]
+        return MeshSurfaces(bounds or extent, extent, found, reduced, ranks, empty)
 
     def picture_of(
         self,
@@ -214,7 +223,8 @@ class MeshRenderer:
         with collective(self._comm), render_errors():
             if self._comm.rank == self.root:
                 with sections.section("annotate"):
-                    done = self._finished_picture(caption, image, sections)
+                    notes = (*scale_notes(caption), *_notes(view, meshes))
+                    done = self._finished_picture(caption, image, sections, notes)
         return done
 
     def _reduce_ranges(self, mine: Sequence[Range]) -> list[Range]:
@@ -246,7 +256,9 @@ class MeshRenderer:
             self._compositor.canvas(),
         )
 
-    def _finished_picture(self, caption: Caption, image: Any, sections: PictureSections) -> Picture:
+    def _finished_picture(
+        self, caption: Caption, image: Any, sections: PictureSections, notes: tuple[str, ...]
+    ) -> Picture:
         colors = None if image is None else averaged(image["rgba"], self._samples)
         pixels = self._annotator.annotated(colors, caption)
         return Picture(
@@ -254,6 +266,7 @@ class MeshRenderer:
             caption.step,
             caption.time,
             caption.limits(),
+            notes=notes,
             seconds=sections.seconds(),
             camera=caption.camera,
         )
@@ -293,14 +306,26 @@ def _box(ends: list[Range]) -> Bounds:
     return x, y, z
 
 
-def _range(layer: Any, data: list[Any]) -> Range:
-    """Return the range of the values that colour a layer."""
+def _range(layer: Any, data: list[Any]) -> LayerRange:
+    """Return the ranges of the values that colour a layer."""
     found = casting.colouring(layer)
     if found is None:
-        return merged([])
+        return LayerRange()
     colors, name = found
-    positive = colors.scale == "log"
-    return merged([value_range(values_of(data_set, name)[0], positive) for data_set in data])
+    return layer_range(colors, [values_of(data_set, name)[0] for data_set in data], value_range)
+
+
+def _notes(view: View, meshes: MeshSurfaces) -> Iterator[str]:
+    """Yield notes on layers that are not visible."""
+    for n in sorted(meshes.empty):
+        layer = view.layers[n]
+        if isinstance(layer, SliceLayer):
+            yield slice_note(layer.field)
+        elif isinstance(layer, IsosurfaceLayer):
+            values = ", ".join(formatted(value) for value in layer.values)
+            yield f"There is no surface of {layer.field} = {values} in the mesh."
+        else:
+            yield f"The mesh {layer.mesh} has no points."  # type: ignore[union-attr]
 
 
 def _extent(data: list[Any]) -> Bounds:

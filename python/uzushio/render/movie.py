@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.array_values import unmasked
 from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
 from uzushio.files import atomic_file, free_name
@@ -147,7 +148,7 @@ class Movie:
             ValueError: The picture has another size than the first.
         """
         pixels = picture.pixels if isinstance(picture, Picture) else picture
-        height, width = pixels.shape[:2]
+        height, width = unmasked(pixels, "the array of pixels").shape[:2]
         if self.shape not in (None, (height, width)):
             assert self.shape is not None
             raise ValueError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
+from uzushio.render.casting import LARGEST
 from uzushio.render.limits import EMPTY_RANGE, Range
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
@@ -71,12 +72,36 @@ def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.minimum(result, 255), np.uint8)
 
 
+def slice_note(field: str) -> str:
+    """Return the note on a slice that is not visible."""
+    return f"The slice of {field} lies outside of the mesh, or has no values."
+
+
+def scale_notes(caption: Caption) -> Iterator[str]:
+    """Yield notes on values without a place on a logarithmic scale."""
+    for scale in caption.scales.values():
+        lo, hi = scale.values
+        if scale.colors.scale == "log" and lo <= min(0.0, hi):
+            colour = "the colour below the limits" if scale.colors.below else "the lowest colour"
+            yield (
+                f"Values of {scale.field} that are not above 0 have no place on its logarithmic "
+                f"scale, and are drawn in {colour}."
+            )
+
+
 def _notes(pending: PendingPicture) -> Iterator[str]:
-    """Yield notes on layers that are not visible."""
+    """Yield notes on layers that are not visible, and on values without a colour."""
+    for scale in pending.caption.scales.values():
+        if scale.too_large:
+            yield (
+                f"Values of {scale.field} beyond {formatted(LARGEST)} cannot be drawn, and have "
+                "the colour for NaN; draw the field divided by a constant."
+            )
+    yield from scale_notes(pending.caption)
     for n, layer in enumerate(pending.caption.view.layers):
         if isinstance(layer, SliceLayer) and pending.caption.scales[n].values == EMPTY_RANGE:
             if not pending.nan_count:
-                yield f"The slice of {layer.field} lies outside of the mesh, or has no values."
+                yield slice_note(layer.field)
             continue
         if not isinstance(layer, IsosurfaceLayer) or pending.hits.get(n, 0):
             continue

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.array_values import unmasked
 from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
 from uzushio.files import atomic_file
@@ -118,6 +119,7 @@ def _save(pixels: NDArray[np.uint8], path: Path, form: str, more: Mapping[str, A
     """Write an array in a format of Pillow's, completely or not at all."""
     from PIL import Image
 
+    unmasked(pixels, "the array of pixels")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as fresh:

@@ -24,7 +24,7 @@ class Ticks(NamedTuple):
     values: list[float]
     labels: list[str]
     factor: str
-    """Such as ×10⁻⁴; empty for 1."""
+    """Such as ×10⁻⁴; empty for 1. Behind it, if any, what all labels leave out: + 101325."""
 
 
 def ticks(lo: float, hi: float, max_count: int, scale: str = "linear") -> Ticks:
@@ -88,6 +88,8 @@ def _labelled(values: list[float], step: float) -> Ticks:
     """Return ticks with as many digits as their step needs, and the common factor."""
     if not values:
         return Ticks([], [], "")
+    if step < 1e-7 * max(abs(value) for value in values):
+        return _labelled_by_difference(values, step)
     largest = max(abs(value) for value in values)
     exponent = math.floor(math.log10(largest)) if largest > 0 else 0
     common = exponent if exponent >= 5 or exponent <= -4 else 0
@@ -99,6 +101,15 @@ def _labelled(values: list[float], step: float) -> Ticks:
     zero = f"{0:.{decimals}f}"
     labels = [zero if label == f"-{zero}" else label.replace("-", _MINUS) for label in labels]
     return Ticks(values, labels, f"×10{raised(common)}" if common else "")
+
+
+def _labelled_by_difference(values: list[float], step: float) -> Ticks:
+    """Return ticks that are labelled by the difference from a round value among them."""
+    unit = 10.0 ** math.ceil(math.log10(20.0 * step))
+    offset = unit * round(values[len(values) // 2] / unit)
+    found = _labelled([step * round((value - offset) / step) for value in values], step)
+    sign = "+" if offset > 0.0 else _MINUS
+    return found._replace(values=values, factor=f"{found.factor} {sign} {abs(offset):.15g}".strip())
 
 
 def number(value: float) -> str:

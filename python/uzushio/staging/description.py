@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from uzushio.array_values import real
 from uzushio.config.names import unknown
 from uzushio.domain.box import Triple
+from uzushio.error_text import capitalised
 from uzushio.errors import StagingError
 from uzushio.staging.box import Extents, make_box
 from uzushio.staging.datamodel import Association
@@ -80,7 +82,10 @@ class Description:
             start: index of the first vertex along each axis.
             dimension: number of axes in use, counted from x.
         """
-        lines = [np.asarray(line, np.float64) for line in coordinates]
+        try:
+            lines = [real(line, f"an axis of mesh {name}") for line in coordinates]
+        except ValueError as error:
+            raise StagingError(f"{capitalised(error)}.") from None
         if len(lines) != 3 or any(line.ndim != 1 or not line.size for line in lines):
             raise StagingError(f"Mesh {name} needs three 1-D arrays of coordinates along z, y, x.")
         counts = [

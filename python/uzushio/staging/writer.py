@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from uzushio import _core
+from uzushio.array_values import with_nan
+from uzushio.error_text import capitalised
 from uzushio.errors import StagingError
 from uzushio.staging.box import GhostWidths, ghost_pair
 from uzushio.staging.description import DescribedField, Description
@@ -170,14 +172,15 @@ class Writer(Description):
         Args:
             field: name of the field.
             values: (z, y, x) with ghosts, and components last if there are several; axes that the
-                mesh does not use may be left out. Of the field's dtype. For many blocks in one
-                call, which is faster: {id: array}, without `block`.
+                mesh does not use may be left out. Of the field's dtype; masked values are NaN. For
+                many blocks in one call, which is faster: {id: array}, without `block`.
             block: id of the block; None: the only block of this rank.
             ghosts: widths of the ghost layers in `values`: one number for all axes in use, or
                 one or (lower, upper) for each of z, y, x.
 
         Raises:
-            StagingError: shape or dtype do not match the field and the block.
+            StagingError: shape or dtype do not match the field and the block, or an integer is
+                masked.
         """
         described = self._field(field)
         widths = ghost_pair(ghosts, described.dimension)
@@ -318,7 +321,10 @@ def _run(writer: Writer | None, number: int, core: Any) -> None:
 
 def _puttable(name: str, values: np.ndarray, described: DescribedField) -> np.ndarray:
     """Check values for the core; copy them if their strides require it."""
-    array = np.asarray(values)
+    try:
+        array = with_nan(values, f'the array of "{name}"')
+    except ValueError as error:
+        raise StagingError(f"{capitalised(error)}.") from None
     if array.dtype != described.dtype:
         raise StagingError(
             f'Field "{name}" is of {described.dtype}, the values put are {array.dtype}; '

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio.array_values import with_nan
 from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
 from uzushio.statistics.batch_means import BatchMeans, leave_one_out
@@ -58,7 +59,9 @@ class TimeAverage:
         self._weight += weight
         if self.samples == 1:
             self._mean = {
-                name: Sample(one.dims, np.array(one.values, dtype=_accumulator(one.values)))
+                name: Sample(
+                    one.dims, np.array(with_nan(one.values, name), _accumulator(one.values))
+                )
                 for name, one in sample.items()
             }
             return
@@ -68,7 +71,7 @@ class TimeAverage:
             mean = self._mean[name].values
             if np.shape(one.values) != mean.shape:
                 raise ValueError(f"the sample '{name}' changed its shape from {mean.shape}")
-            mean += (one.values - mean) * (weight / self._weight)
+            mean += (with_nan(one.values, name) - mean) * (weight / self._weight)
 
     def mean(self) -> Mapping[str, Sample]:
         """Return the averages so far; empty before the first sample."""
@@ -92,7 +95,7 @@ class TimeAverage:
     def _vector(self, sample: Mapping[str, Sample]) -> np.ndarray:
         """Return all values as one vector of doubles, two for a complex value."""
         values = (
-            np.ascontiguousarray(sample[name].values, self._mean[name].values.dtype)
+            np.ascontiguousarray(with_nan(sample[name].values, name), self._mean[name].values.dtype)
             for name in sorted(self._mean)
         )
         return np.concatenate([one.reshape(-1).view(np.float64) for one in values])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.array_values import unmasked
 from uzushio.domain.box import Box
 
 
@@ -32,6 +33,10 @@ class DistributedArray:
     parts: Sequence[tuple[tuple[int, ...], np.ndarray]]
     dims: tuple[str, ...] = ()
     chunks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for values in self.values:
+            unmasked(values, "a part of an array")
 
     @property
     def boxes(self) -> list[Box]:

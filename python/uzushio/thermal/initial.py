@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.array_values import real
 from uzushio.config.user_function import error_message, load_function
 from uzushio.errors import CaseError
 from uzushio.thermal.case import ThermalCase
@@ -93,7 +94,7 @@ class InitialFields:
         positions = np.broadcast_arrays(*self._positions(indices, face))
         try:
             result = self._function(name, *positions)
-            return np.broadcast_to(np.asarray(result, dtype=np.float64), values.shape)
+            return np.broadcast_to(real(result, f"the result for {name}"), values.shape)
         except Exception as error:
             raise CaseError(f"initial.script: {error_message(self._script, error)}.") from error
 

@@ -1,0 +1,131 @@
+"""Limits and legends of values that are close together, huge, missing or not above 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
+from vtkmodules.vtkFiltersSources import vtkPlaneSource
+
+from uzushio.render import (
+    Colors,
+    IsosurfaceLayer,
+    MeshLayer,
+    MeshRenderer,
+    Picture,
+    SliceLayer,
+    View,
+    VolumeLayer,
+    draw,
+)
+from uzushio.render.ticks import ticks
+
+RAMP = np.broadcast_to(np.linspace(-1.0, 1.0, 21), (9, 11, 21))
+LOG = Colors(scale="log")
+
+
+def shown(values: np.ndarray, colors: Colors | None = None, **more: Any) -> Picture:
+    layer = SliceLayer(field="u", normal="z", color=colors or Colors(), **more)
+    return draw({"u": values}, View(layers=(layer,), size=(320, 240), axes=False, outline=False))
+
+
+@pytest.mark.parametrize("change", [0.01, 1e-6])
+def test_small_differences_of_large_values_have_all_colours(change: float) -> None:
+    picture = shown(101325.0 + change * RAMP)
+    assert picture.limits["u"] == pytest.approx((101325.0 - change, 101325.0 + change), abs=1e-10)
+    plain = shown(RAMP)
+    inside = (slice(40, 200), slice(20, 180))
+    difference = np.abs(picture.pixels[inside].astype(int) - plain.pixels[inside])
+    assert np.mean(difference > 3) < 0.01
+    assert len(np.unique(plain.pixels[inside].reshape(-1, 3), axis=0)) > 50
+
+
+def test_a_field_that_is_constant_up_to_rounding_has_one_colour() -> None:
+    noise = np.random.default_rng(0).uniform(-1.0, 1.0, RAMP.shape)
+    lo, hi = shown(101325.0 * (1.0 + 4e-16 * noise)).limits["u"]
+    assert lo < 0.95 * 101325.0 and hi > 1.05 * 101325.0
+
+
+def test_labels_of_close_values_are_differences_from_a_round_number() -> None:
+    found = ticks(101324.99, 101325.01, 6)
+    assert found.labels == ["−1.0", "−0.5", "0.0", "0.5", "1.0"] or found.factor.endswith("101325")
+    assert found.factor.endswith("+ 101325")
+    below = ticks(-101325.01, -101324.99, 6)
+    assert below.factor.endswith("− 101325") and len(set(below.labels)) == len(below.labels)
+
+
+@pytest.mark.parametrize("layer", [SliceLayer(field="u"), VolumeLayer(field="u")])
+def test_a_field_without_values_has_no_scale(layer: Any) -> None:
+    view = View(layers=(layer,), size=(320, 240))
+    picture = draw({"u": np.full((9, 11, 21), np.nan)}, view)
+    assert picture.limits == {} and picture.nan_count > 0
+    given = layer.model_copy(update={"color": Colors(limits=(0.0, 1.0))})
+    view = View(layers=(given,), size=(320, 240))
+    assert draw({"u": np.full((9, 11, 21), np.nan)}, view).limits == {"u": (0.0, 1.0)}
+
+
+def test_finite_values_that_are_too_large_to_draw_are_not_called_infinite() -> None:
+    picture = shown(1e300 * RAMP)
+    assert len(picture.notes) == 1
+    assert picture.notes[0].startswith("Values of u beyond 3.403·10³⁸ cannot be drawn")
+    assert not shown(RAMP).notes
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        SliceLayer(field="u", color=LOG),
+        SliceLayer(field="u", color=Colors(scale="log", limits=(0.1, 1.0))),
+        VolumeLayer(field="u", color=LOG),
+        VolumeLayer(field="u", color=Colors(scale="log", limits=(0.1, 1.0))),
+        IsosurfaceLayer(field="v", values=0.5, color=Colors(field="u", scale="log")),
+    ],
+)
+def test_values_without_a_place_on_a_logarithmic_scale_are_noted(layer: Any) -> None:
+    v = np.broadcast_to(np.linspace(0.0, 1.0, 11)[:, None], RAMP.shape)
+    view = View(layers=(layer,), size=(320, 240))
+    note = (
+        "Values of u that are not above 0 have no place on its logarithmic scale, and are drawn in "
+        "the lowest colour."
+    )
+    picture = draw({"u": RAMP, "v": v}, view)
+    assert picture.notes == (note,)
+    assert picture.limits["u"][0] > 0.0
+    assert draw({"u": 1.5 + RAMP, "v": v}, view).notes == ()
+
+
+def flat_mesh() -> Any:
+    """A square at z = 0 with the value x."""
+    source = vtkPlaneSource()
+    source.SetResolution(8, 8)
+    source.Update()
+    data = source.GetOutput()
+    x = vtk_to_numpy(data.GetPoints().GetData())[:, 0].astype(float)
+    values = numpy_to_vtk(x, deep=True)
+    values.SetName("u")
+    data.GetPointData().AddArray(values)
+    return data
+
+
+def test_layers_of_meshes_that_are_not_visible_are_noted() -> None:
+    layers = (
+        SliceLayer(field="u", normal="x", at=7.0),
+        IsosurfaceLayer(field="u", values=3.0),
+        MeshLayer(mesh="m", color=Colors(field="u", scale="log")),
+    )
+    view = View(layers=layers, size=(160, 120))
+    with MeshRenderer(MPI.COMM_SELF, *view.size) as renderer:
+        picture = renderer.picture(view, {"m": flat_mesh()})
+        visible = View(layers=(SliceLayer(field="u", normal="x"),), size=(160, 120))
+        plain = renderer.picture(visible, {"m": flat_mesh()})
+    assert picture is not None and plain is not None
+    assert picture.notes == (
+        "Values of u that are not above 0 have no place on its logarithmic scale, and are drawn in "
+        "the lowest colour.",
+        "The slice of u lies outside of the mesh, or has no values.",
+        "There is no surface of u = 3 in the mesh.",
+    )
+    assert plain.notes == ()
