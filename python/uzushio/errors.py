@@ -11,6 +11,10 @@ class CaseError(UzushioError):
     """The case file, an override or the number of ranks is not usable."""
 
 
+class SettingsError(CaseError, ValueError):
+    """An argument of a view, a layer or another section that is made in Python is not valid."""
+
+
 class SolverDivergedError(UzushioError):
     """The solution is no longer finite. Raised on all ranks together by `Solver.step`.
 

@@ -127,3 +127,82 @@ def test_a_wrong_view_is_named() -> None:
         draw({"u": U}, {"layers": [{"kind": "slice", "feld": "u"}]})
     with pytest.raises(CaseError, match=r"the view: size"):
         draw({"u": U}, size=(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SliceLayer(feld="u"), "SliceLayer: feld is not known; did you mean 'field'?"),
+        (lambda: SliceLayer("u"), r"SliceLayer: arguments are given by name"),
+        (lambda: SliceLayer(field="u", opacity=3), "SliceLayer: opacity: got 3, must be less than"),
+        (lambda: SliceLayer(field="u", at=1, origin=(0, 0, 0)), "SliceLayer: a plane has `at` or"),
+        (lambda: View(layers=({"kind": "slize"},)), "View: layers.0.kind: got 'slize', must be"),
+        (lambda: draw({"u": U}, "u"), "View: layers.0: got 'u'"),
+        (lambda: draw({"u": U}, size=(1, 1)), "the view: size.0: got 1"),
+    ],
+)
+def test_mistakes_in_layers_are_sentences(make: Any, message: str) -> None:
+    with pytest.raises(CaseError, match=message) as caught:
+        make()
+    assert "pydantic" not in str(caught.value) and "For further" not in str(caught.value)
+
+
+PERIODIC = 2.0 * np.pi * np.arange(16) / 16
+FRONT = View(
+    layers=(SliceLayer(field="u", normal="z", color=Colors(limits=(-1.0, 1.0))),),
+    camera={"name": "top"},
+    size=(320, 240),
+    axes=False,
+    legend=False,
+    outline=False,
+    time_stamp="",
+)
+
+
+def wave(x: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.sin(x), (3, 9, len(x)))
+
+
+def test_the_closing_cell_of_a_period_is_drawn() -> None:
+    """The picture is that of the same field with the first points repeated at the end."""
+    lines = np.linspace(0.0, 1.0, 3), np.linspace(0.0, 3.0, 9)
+    closed = np.append(PERIODIC, 2.0 * np.pi)
+    expected = draw({"u": wave(closed)}, FRONT, coordinates=(*lines, closed)).pixels
+    given = draw(
+        {"u": wave(PERIODIC)}, FRONT, coordinates=(*lines, PERIODIC), periods={"x": 2.0 * np.pi}
+    ).pixels
+    coordinates = {"z": lines[0], "y": lines[1], "x": ("x", PERIODIC, {"period": 2.0 * np.pi})}
+    labelled = xr.DataArray(wave(PERIODIC), coordinates, ["z", "y", "x"], "u")
+    np.testing.assert_array_equal(given, expected)
+    np.testing.assert_array_equal(draw(labelled, FRONT).pixels, expected)
+    half = labelled.isel(x=slice(0, 8))
+    open_ = draw({"u": half.values}, FRONT, coordinates=(*lines, PERIODIC[:8])).pixels
+    np.testing.assert_array_equal(draw(half, FRONT).pixels, open_)
+
+
+def test_fields_of_a_simulation_are_drawn_over_whole_periods_with_units() -> None:
+    from uzushio import Simulation
+
+    case = {
+        "solver": "thermal",
+        "grid": {"x": {"cells": 8, "length": 2.0}, "y": {"cells": 6}, "z": {"cells": 6}},
+        "periodic": ["x"],
+        "boundaries": {
+            f"{axis}-{end}": {"type": "wall"} for axis in "yz" for end in ("min", "max")
+        },
+        "fluid": {"viscosity": 0.1},
+        "time": {"steps": 1, "dt": 0.01},
+    }
+    with Simulation(case) as simulation:
+        field = simulation.fields["pressure"]
+        units = simulation.solver.attributes()
+    assert field.x.attrs["period"] == 2.0 and "period" not in field.y.attrs
+    plain = draw(field.rename("u"), FRONT)
+    columns = np.flatnonzero((plain.pixels != 255).any(axis=(0, 2)))
+    rows = np.flatnonzero((plain.pixels != 255).any(axis=(1, 2)))
+    # A whole period of 2 along x; between the outer cell centres, 5/6, along y.
+    assert len(columns) / len(rows) == pytest.approx(2.0 / (5.0 / 6.0), rel=0.02)
+    assert field.time.attrs.get("units", "") == units["time_unit"]
+    stamped = View(layers=FRONT.layers).with_units(field.x.attrs.get("units", ""), "s")
+    assert stamped.time_stamp == "t = {time:.4g} s"
+    assert stamped.length_unit == units["length_unit"]

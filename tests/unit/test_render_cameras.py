@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
+from uzushio.errors import SettingsError
 from uzushio.render import CAMERAS, View, Viewpoint
 from uzushio.render.cameras import Rectangle
 
@@ -124,12 +124,12 @@ def test_a_view_takes_the_name_of_a_camera() -> None:
     ],
 )
 def test_impossible_cameras_are_errors(settings: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ValidationError, match=sentence):
+    with pytest.raises(SettingsError, match=sentence):
         Viewpoint(**settings)
 
 
 def test_an_unknown_camera_is_an_error_with_the_known_names() -> None:
-    with pytest.raises(ValidationError, match="'above'; it may be front, back"):
+    with pytest.raises(SettingsError, match="'above'; it may be front, back"):
         View(layers=(), camera="above")
 
 

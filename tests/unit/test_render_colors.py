@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
+from uzushio.errors import SettingsError
 from uzushio.raycast import Block
 from uzushio.render import Colors, SliceLayer, VolumeLayer
 from uzushio.render.casting import ColorScale, transfer
@@ -132,11 +132,11 @@ def test_limits_continue_after_a_restart() -> None:
         ({"limits": (0.0, 1.0), "scale": "log"}, "must be above zero"),
         ({"symmetric": True, "scale": "log"}, "cannot lie symmetric"),
         ({"levels": 1}, "greater than or equal to 2"),
-        ({"colour": "u"}, "Extra inputs"),
+        ({"colour": "u"}, "colour is not known"),
     ],
 )
 def test_impossible_colours_are_errors(settings: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ValidationError, match=sentence):
+    with pytest.raises(SettingsError, match=sentence):
         Colors(**settings)
 
 
@@ -215,5 +215,5 @@ def test_a_slice_is_at_its_position() -> None:
     assert SliceLayer(field="u", at=0.5).plane(bounds)[0] == (2.0, 1.0, 0.5)
     oblique = SliceLayer(field="u", normal=(1, 1, 0), origin=(1, 1, 1))
     assert oblique.plane(bounds) == ((1.0, 1.0, 1.0), (1.0, 1.0, 0.0))
-    with pytest.raises(ValidationError, match="not both"):
+    with pytest.raises(SettingsError, match="not both"):
         SliceLayer(field="u", at=0.5, origin=(0, 0, 0))

@@ -42,6 +42,7 @@ def explain(
     model: type[BaseModel],
     values: dict[str, Any],
     where: Callable[[KeyPath], str],
+    whole: str = "the case",
 ) -> list[str]:
     """Return one line for each mistake.
 
@@ -50,15 +51,17 @@ def explain(
         model: the model of the whole case.
         values: the values that were validated.
         where: returns the file and line, or the override, in which a key was given.
+        whole: name of the whole, for mistakes that are not of one key.
     """
-    lines = [f"{where(key)}: {text}" for key, text in mistakes_of(error, model, values)]
+    found = mistakes_of(error, model, values, whole)
+    lines = [f"{where(key)}: {text}" for key, text in found]
     if (more := error.error_count() - _MAX_MISTAKES) > 0:
         lines.append(f"and {more} more mistakes; only the first {_MAX_MISTAKES} are listed")
     return list(dict.fromkeys(lines))
 
 
 def mistakes_of(
-    error: ValidationError, model: type[BaseModel], values: dict[str, Any]
+    error: ValidationError, model: type[BaseModel], values: dict[str, Any], whole: str = "the case"
 ) -> list[tuple[KeyPath, str]]:
     """Return the key and the sentence of each mistake, see `explain`."""
     found = []
@@ -80,7 +83,7 @@ def mistakes_of(
             types = [_message(one).removeprefix("must be ") for one in others]
             if len(types) > 1:
                 mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
-        found.append((key, _sentence(mistake, key, allowed)))
+        found.append((key, _sentence(mistake, key, allowed, whole)))
     return found
 
 
@@ -94,9 +97,9 @@ def _shown(given: Any) -> str:
     )
 
 
-def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
+def _sentence(mistake: Any, key: KeyPath, allowed: list[str], whole: str) -> str:
     """Describe the mistake in the value at `key`."""
-    dotted = ".".join(map(str, key)) or "the case"
+    dotted = ".".join(map(str, key)) or whole
     if mistake["type"] == "missing":
         if isinstance(key[-1], int):
             section = ".".join(map(str, key[:-1]))
@@ -110,7 +113,7 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
         return _tag_sentence(mistake, dotted)
     message, given = _message(mistake), mistake["input"]
     if isinstance(given, (dict, BaseModel)):
-        return f"{dotted} {message}"
+        return f"{dotted} {message}".lstrip()
     return f"{dotted}: got {_shown(given)}, {message}"
 
 
@@ -167,7 +170,7 @@ def _key(location: tuple[Any, ...], values: Any, missing: bool) -> KeyPath:
     """Return the part of pydantic's location that is in the file; it also names union members."""
     key: list[Any] = []
     for depth, part in enumerate(location, start=1):
-        indices = range(len(values)) if isinstance(values, list) else ()
+        indices = range(len(values)) if isinstance(values, list | tuple) else ()
         if part in (values if isinstance(values, dict) else indices):
             values = values[part]
         elif not (missing and depth == len(location)):

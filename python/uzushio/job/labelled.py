@@ -23,7 +23,8 @@ class Fields(Mapping[str, "xr.DataArray"]):
 
     ``fields["u"]`` is a new array each time, of the solver's current step, with the dimensions
     (z, y, x), then the components if there are several; access is collective. An axis on which a
-    field has other points than the first field has its own name, such as ``z_faces``. On several
+    field has other points than the first field has its own name, such as ``z_faces``. Coordinates
+    have the attribute ``units``, and ``period`` along periodic axes of whole fields. On several
     ranks the array is this rank's block: the attribute ``start`` has the global index of its first
     value, ``global_shape`` the extents of the whole field. ``fields.blocks("u")`` has one array for
     each block of this rank, with the name of its mesh in the attribute ``mesh``.
@@ -39,6 +40,13 @@ class Fields(Mapping[str, "xr.DataArray"]):
         self._solver, self._blocks = solver, blocks
         self._described, self._meshes = solver.fields(), solver.meshes()
         self._dims = _dims(self._described, self._meshes)
+        #: Meshes with values in elements, whose last vertices along periodic axes are the first.
+        self._filled = {
+            mesh
+            for field in self._described.values()
+            for mesh in field.meshes
+            if field.association == "element"
+        }
 
     def __len__(self) -> int:
         return len(self._described)
@@ -85,7 +93,9 @@ class Fields(Mapping[str, "xr.DataArray"]):
         import xarray as xr
 
         field, described, dims = self._described[name], self._meshes[mesh], self._dims[name]
-        coordinates: dict[str, Any] = {"time": self._solver.time, "step": self._solver.step_index}
+        units = self._solver.attributes()
+        time = self._solver.time, _units(units.get("time_unit"))
+        coordinates: dict[str, Any] = {"time": ((), *time), "step": self._solver.step_index}
         lines = _lines(field, described)
         if lines is None:
             vertices = described.box(described.blocks[block], "vertex")
@@ -97,8 +107,9 @@ class Fields(Mapping[str, "xr.DataArray"]):
                     xyz = 0.5 * (xyz.take(low, axis) + xyz.take(high, axis))
             coordinates |= {f"{axis}_at": (dims, xyz[..., n]) for n, axis in enumerate("xyz")}
         else:
-            slices = zip(dims, lines, box.slices(), strict=True)
-            coordinates |= {dim: (dim, line[part]) for dim, line, part in slices}
+            about_axes = self._axes(mesh)
+            slices = zip(dims, lines, box.slices(), about_axes, strict=True)
+            coordinates |= {dim: (dim, line[part], more) for dim, line, part, more in slices}
         about: dict[str, Any] = {"units": field.unit, "long_name": field.description or name}
         if self._blocks:
             about["start"] = list(box.start)
@@ -108,6 +119,20 @@ class Fields(Mapping[str, "xr.DataArray"]):
             about["mesh"] = mesh
         axes = (*dims, "component") if field.components > 1 else dims
         return xr.DataArray(values, coordinates, axes, name, about)
+
+    def _axes(self, mesh: str) -> list[dict[str, Any]]:
+        """Return the attributes of the coordinates along z, y, x: units, and period if any."""
+        lines, found = self._meshes[mesh].lines(), self._solver.attributes()
+        assert lines is not None
+        axes = []
+        for axis, line in zip(_AXES, lines, strict=True):
+            about: dict[str, Any] = _units(found.get("length_unit"))
+            if axis in str(found.get("periodic", "")) and len(line) > 1 and not self._blocks:
+                length = float(line[-1] - line[0])
+                repeats = mesh in self._filled
+                about["period"] = length if repeats else length / (len(line) - 1) * len(line)
+            axes.append(about)
+        return axes
 
     def __repr__(self) -> str:
         """Return names, dimensions and descriptions, without computing fields."""
@@ -134,6 +159,11 @@ def dataset(fields: Fields, solver: Solver, names: list[str] | None = None) -> x
             raise UzushioError(f"The field '{name}' {unknown(name, list(fields))}.")
     arrays = {name: fields[name] for name in (fields if names is None else names)}
     return xr.Dataset(arrays, attrs=dict(solver.attributes()))
+
+
+def _units(unit: object) -> dict[str, Any]:
+    """Return the attribute of a unit; empty for none."""
+    return {} if unit in (None, "", 1, "1") else {"units": str(unit)}
 
 
 def _lines(

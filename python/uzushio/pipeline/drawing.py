@@ -182,13 +182,7 @@ class Drawing:
 
     def _with_units(self, context: Context) -> View:
         """Return the view, with the units of the stream where it gives none."""
-        view, stream, more = self.view, context.stream, {}
-        if "length_unit" not in view.model_fields_set:
-            more["length_unit"] = stream.length_unit
-        if "time_stamp" not in view.model_fields_set and stream.time_unit:
-            unit = stream.time_unit.replace("{", "{{").replace("}", "}}")
-            more["time_stamp"] = f"{view.time_stamp} {unit}"
-        return view.model_copy(update=more)
+        return self.view.with_units(context.stream.length_unit, context.stream.time_unit)
 
     @property
     def bytes_needed(self) -> int:
@@ -269,7 +263,10 @@ class Drawing:
         domain = lines_of(context.stream.grid_of(need.fields[0]))
         assert domain is not None
         done: Picture | None = renderer.picture(
-            self._with_units(context), blocks, thickened(domain), **self._labels(context)
+            self._with_units(context),
+            blocks,
+            thickened(domain),
+            **self._labels(context),
         )
         return done
 
@@ -282,7 +279,10 @@ class Drawing:
                     self._find_surfaces(context, renderer)
             assert self._surfaces is not None
             done: Picture | None = renderer.picture_of(
-                self._with_units(context), self._surfaces[1], sections, **self._labels(context)
+                self._with_units(context),
+                self._surfaces[1],
+                sections,
+                **self._labels(context),
             )
             return done
         finally:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: Name of an array without a name.
 NAME = "field"
 
+#: Coordinates of points along z, y and x.
+Lines: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 ViewLike: TypeAlias = "View | Layer | Sequence[Layer] | Mapping[str, Any] | None"
 FieldsLike: TypeAlias = "ArrayLike | xr.DataArray | xr.Dataset | Mapping[str, Any]"
 
@@ -43,6 +45,7 @@ def draw(
     step: int = 0,
     units: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    periods: Mapping[str, float] | None = None,
     threads: int = 0,
 ) -> Picture:
     """Draw arrays of this process, without MPI; a notebook displays the result.
@@ -61,6 +64,8 @@ def draw(
         step: number of the step.
         units: units of fields by name; the attribute `units` of xarray's arrays if None.
         labels: labels of fields in legends, by name.
+        periods: lengths of periods by axis, as ``{"x": 6.28}``: the cell from the last point to the
+            first one is drawn too. Those of xarray's coordinates (attribute `period`) if None.
         threads: number of threads; `uzushio.raycast.default_threads` if 0.
 
     Raises:
@@ -68,6 +73,7 @@ def draw(
         RenderError: a field is missing, is not three-dimensional, or lies at other points.
     """
     data = _Arrays.of(fields, coordinates, time, units)
+    data.periods = periods
     shown = _view(view, data, size)
     blocks = [data.block(shown.fields())]
     caption = Caption(
@@ -100,13 +106,19 @@ class _Arrays:
         units: units by field.
         time: time of the arrays, or None.
         domain: coordinates along z, y, x of the first converted array.
+        periods: given periods by axis, or None.
+        time_unit: unit of the time, if known.
+        length_unit: unit of the coordinates, if all axes have the same.
     """
 
     given: Mapping[str, Any]
-    lines: tuple[NDArray[np.float64], ...] | None
+    lines: Lines | None
     units: dict[str, str]
     time: float | None
     domain: tuple[NDArray[np.float64], ...] = ()
+    periods: Mapping[str, float] | None = None
+    time_unit: str = ""
+    length_unit: str = ""
 
     @staticmethod
     def of(
@@ -125,16 +137,22 @@ class _Arrays:
             raise RenderError("There is nothing to draw: give at least one array.")
         lines = None
         if coordinates is not None:
-            lines = tuple(_line(line) for line in coordinates)
-            if len(lines) != 3:
-                raise RenderError(f"Coordinates are three arrays, z, y and x, not {len(lines)}.")
+            if len(coordinates) != 3:
+                raise RenderError(
+                    f"Coordinates are three arrays, z, y and x, not {len(coordinates)}."
+                )
+            z, y, x = map(_line, coordinates)
+            lines = z, y, x
         data = _Arrays(given, lines, {}, time)
         for name, array in given.items():
-            unit = getattr(array, "attrs", {}).get("units", "")
-            data.units[name] = "" if unit == "1" else str(unit)
-            times = getattr(array, "coords", {}).get("time")
+            data.units[name] = _unit_of(array)
+            known, dims = getattr(array, "coords", {}), getattr(array, "dims", ())
+            lengths = {_unit_of(known.get(dim)) for dim in dims if dim in ("z", "y", "x")}
+            data.length_unit = data.length_unit or (lengths.pop() if len(lengths) == 1 else "")
+            times = known.get("time")
             if data.time is None and times is not None and times.ndim == 0:
                 data.time = float(times) if times.dtype.kind in "fi" else None
+                data.time_unit = _unit_of(times)
         data.units |= dict(units or {})
         return data
 
@@ -157,7 +175,7 @@ class _Arrays:
             cells = tuple(len(line) - 1 for line in self.domain)
             return Block(self.domain, (0, 0, 0), ((0, 0, 0), cells), arrays)
 
-    def _array(self, name: str) -> tuple[NDArray[Any], tuple[NDArray[np.float64], ...]]:
+    def _array(self, name: str) -> tuple[NDArray[Any], Lines]:
         """Return values in a form for the ray caster, and the coordinates of their points."""
         given = self.given[name]
         dims = tuple(getattr(given, "dims", ()))
@@ -166,15 +184,15 @@ class _Arrays:
             dims = ("z", "y", "x")
         masked = np.ma.is_masked(given) and given.dtype.kind in "iub"  # these have no NaN
         values = with_nan(given.astype(np.float64) if masked else given, f"the field {name}")
+        if values.dtype.kind not in "fiub":
+            raise RenderError(
+                f"The field {name} is of type {values.dtype}; a picture needs real numbers."
+            )
         if values.ndim != 3:
             axes = ", ".join(map(str, dims)) or f"{values.ndim} of them"
             raise RenderError(
                 f"The field {name} has the dimensions {axes}: a picture needs z, y and x; choose "
                 "one time, for example by .isel(time=-1)."
-            )
-        if values.dtype.kind not in "fiub":
-            raise RenderError(
-                f"The field {name} is of type {values.dtype}; a picture needs real numbers."
             )
         if values.dtype not in (np.float32, np.float64) or not values.dtype.isnative:
             values = values.astype(np.float64)
@@ -183,14 +201,49 @@ class _Arrays:
                 f"The field {name} has the shape {values.shape}: a picture needs at least two "
                 "points along z, y and x."
             )
-        if self.lines is not None:
-            return values, self.lines
         known = getattr(given, "coords", {})
-        found = (
+        lines = self.lines if self.lines is not None else self._lines(known, dims, values.shape)
+        about = [getattr(known.get(dim), "attrs", {}) for dim in dims or "zyx"]
+        given_periods = self.periods
+        periods = [
+            one.get("period") if given_periods is None else given_periods.get(axis)
+            for axis, one in zip("zyx", about, strict=True)
+        ]
+        return _closed(values, lines, periods)
+
+    @staticmethod
+    def _lines(known: Any, dims: Sequence[Any], shape: tuple[int, ...]) -> Lines:
+        """Return xarray's coordinates, or the indices of axes without any."""
+        z, y, x = (
             _line(known[dim]) if dim in known else np.arange(float(count))
-            for dim, count in zip(dims or "zyx", values.shape, strict=True)
+            for dim, count in zip(dims or "zyx", shape, strict=True)
         )
-        return values, tuple(found)
+        return z, y, x
+
+
+def _closed(
+    values: NDArray[Any], lines: Lines, periods: Sequence[float | None]
+) -> tuple[NDArray[Any], Lines]:
+    """Repeat the first points behind the last ones of a period, where that closes a gap.
+
+    A gap is at most twice the largest distance of points: a part of a periodic axis stays open.
+    """
+    closed = [*lines]
+    for axis, period in enumerate(periods):
+        line = closed[axis]
+        end = line[0] + float(period or 0.0)
+        widths = np.diff(line)
+        if len(line) != values.shape[axis] or not 1e-6 < (end - line[-1]) / widths.max() <= 2.0:
+            continue
+        closed[axis] = np.append(line, end)
+        values = np.concatenate([values, values.take([0], axis)], axis)
+    return values, (closed[0], closed[1], closed[2])
+
+
+def _unit_of(array: Any) -> str:
+    """Return the unit of an array of xarray's; empty for none or 1."""
+    unit = getattr(array, "attrs", {}).get("units", "")
+    return "" if unit in (1, "1") else str(unit)
 
 
 def _line(coordinates: ArrayLike) -> NDArray[np.float64]:
@@ -208,6 +261,7 @@ def _view(view: ViewLike, data: _Arrays, size: tuple[int, int] | None) -> View:
     else:
         layers = _middle_slices(data) if view is None else view
         found = View(layers=tuple(layers) if isinstance(layers, Sequence) else (layers,))
+    found = found.with_units(data.length_unit, data.time_unit)
     changes: dict[str, Any] = {} if size is None else {"size": size}
     if data.time is None and "time_stamp" not in found.model_fields_set:
         changes["time_stamp"] = ""

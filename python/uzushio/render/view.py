@@ -218,6 +218,16 @@ class View(Section):
         check_placeholders(text, {"time": 1.0, "step": 1}, "{time:.2f}")
         return text
 
+    def with_units(self, length: str, time: str) -> View:
+        """Return the view with units of the axes and of the time stamp, where it has none."""
+        more: dict[str, Any] = {}
+        if length and "length_unit" not in self.model_fields_set:
+            more["length_unit"] = length
+        if time and "time_stamp" not in self.model_fields_set:
+            unit = time.replace("{", "{{").replace("}", "}}")
+            more["time_stamp"] = f"{self.time_stamp} {unit}"
+        return self.model_copy(update=more) if more else self
+
     def half_spaces(self, layer: Layer, bounds: Any) -> tuple[tuple[Vector, Vector], ...]:
         """Return the half spaces in which a layer is drawn: points and outward normals.
 

@@ -141,7 +141,12 @@ class ThermalSolver(BlockSolver):
     def attributes(self) -> Mapping[str, int | float | str]:
         """Return the length of the last step, and the units of coordinates and time."""
         units = cast(ThermalCase, self.case).units
-        return {**super().attributes(), "length_unit": units.length, "time_unit": units.time}
+        return {
+            **super().attributes(),
+            **({"periodic": " ".join(self.case.periodic)} if self.case.periodic else {}),
+            "length_unit": units.length,
+            "time_unit": units.time,
+        }
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
         """Draw planes and profiles of the flow, its history and its averages (collective)."""
