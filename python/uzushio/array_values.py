@@ -20,7 +20,7 @@ def with_nan(values: ArrayLike, name: str) -> NDArray[Any]:
     """
     if not np.ma.is_masked(values):
         return np.asarray(values)
-    masked = np.ma.asarray(values)
+    masked: np.ma.MaskedArray[Any, Any] = np.ma.asarray(values)
     if masked.dtype.kind not in "fc":
         raise ValueError(
             f"{name} has masked values, and its type {masked.dtype} has no NaN for them; fill them "

@@ -139,14 +139,11 @@ class ThermalSolver(BlockSolver):
         self._series.restore(stored)
 
     def attributes(self) -> Mapping[str, int | float | str]:
-        """Return the length of the last step, and the units of coordinates and time."""
-        units = cast(ThermalCase, self.case).units
-        return {
-            **super().attributes(),
-            **({"periodic": " ".join(self.case.periodic)} if self.case.periodic else {}),
-            "length_unit": units.length,
-            "time_unit": units.time,
-        }
+        """Return the length of the last step, periodic axes, and units of coordinates and time."""
+        case = cast(ThermalCase, self.case)
+        periodic = {"periodic": " ".join(case.periodic)} if case.periodic else {}
+        units = {"length_unit": case.units.length, "time_unit": case.units.time}
+        return {**super().attributes(), **periodic, **units}
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
         """Draw planes and profiles of the flow, its history and its averages (collective)."""
