@@ -74,10 +74,10 @@ def test_plots_have_the_reported_values_axes_with_units_and_words(live: Live, sc
     assert (u["name"], u["x"], u["y"]) == ("u", K.tolist(), (K**-1.6).tolist())
     assert v["y"][:15] == (K[:15] ** -2.0).tolist() and v["y"][15:] == [None] * 4
     drawn = page.locator('[data-plot="spectrum:k"] .curves')
-    for text in ("kx (m⁻¹)", "power spectrum per", "unit of k (m³/s²)", "u", "v"):
+    for text in ("kx [m⁻¹]", "power spectrum per", "unit of k [m³/s²]", "u", "v"):
         expect(drawn.get_by_text(text, exact=True).first).to_be_visible(timeout=LIMIT)
     words = drawn.get_attribute("aria-label") or ""
-    assert "over k_x (m⁻¹) from 1 to 19" in words and "axes are logarithmic" in words
+    assert "over k_x [m⁻¹] from 1 to 19" in words and "axes are logarithmic" in words
     assert f"u: from {K[-1] ** -1.6:.4g} to 1, last {K[-1] ** -1.6:.4g}" in words
     expect(page.locator('[data-plot="profile:p"]')).to_contain_text("Unknown field 'q'.")
     assert violations(page) == []

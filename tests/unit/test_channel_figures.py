@@ -10,10 +10,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from uzushio import figure_style
 from uzushio.channel import ChannelCase, reference
 from uzushio.channel.figures import Slices, draw, pictures, plots
 from uzushio.channel.figures.averages import Averages, fold, half
 from uzushio.channel.figures.spectra import spectra
+from uzushio.channel.published import numbers
 
 U_TAU, RE_TAU = 0.06, 180.0
 
@@ -160,6 +162,10 @@ def test_captions_state_averaging_time_and_confidence(statistics: xr.Dataset) ->
     assert "correlation time of uu: 0.54" in stresses
     assert "too short" in stresses
     without = texts(plots.mean_profile(plots.Mean.of(Averages.of(statistics)), [], ""))
+    in_units_of_the_case = sampled(statistics, 0.02).assign_attrs(time_unit="h/U_b")
+    times = texts(plots.stresses(Averages.of(in_units_of_the_case), [], ""))
+    assert "from $t$ = 100 to 700\u00a0h/$U_{b}$" in times
+    assert "correlation time of uu: 9\u00a0h/$U_{b}$" in times
     assert "No confidence interval: too few samples" in without
 
 
@@ -218,3 +224,22 @@ def test_profiles_are_shown_in_wall_units(statistics: xr.Dataset) -> None:
     z, u_rms = half(statistics, "u_rms", 1)
     plus = np.minimum(z * one.re_tau / RE_TAU, one.z[-1])
     assert np.allclose(u_rms, reference.interpolate(plus, one.z, one.u_rms))
+
+
+def test_one_state_has_one_time_in_all_figures_whatever_its_friction_velocity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time is that of pipelines and reports, not scaled by the shear of an instant."""
+    titles = []
+    made = figure_style.sheet
+
+    def recorded(title: str, *more: object, **named: object) -> Figure:
+        titles.append(figure_style.symbols(title))
+        return made(title, *more, **named)  # type: ignore[arg-type]
+
+    for module in (pictures, plots):
+        monkeypatch.setattr(module, "sheet", recorded)
+    list(draw(tmp_path, case_of("Flow", ["png"]), 4.188, slices(3.0), None))
+    assert titles == ["Flow, $t$ = 4.188 h/$u_{\\tau}$"] * 3
+    stream = numbers(case_of("Flow", ["png"]))
+    assert stream["time_unit"] == "h/u_τ"

@@ -192,6 +192,20 @@ def test_the_page_states_case_grid_machine_and_version(run: Path) -> None:
         assert expected in text, expected
 
 
+def test_sections_of_a_grid_are_rows_and_titles_are_typeset(run: Path) -> None:
+    grid = {"x": {"cells": 24, "length": 2.0}, "y": {"cells": 12, "stretching": None}}
+    case = {"solver": "thermal", "title": "Channel, Re_τ = 180 <u>", "grid": grid}
+    (run / "case.yaml").write_text(yaml.safe_dump(case))
+    summary = json.loads((run / "summary.json").read_text()) | {"title": case["title"]}
+    (run / "summary.json").write_text(json.dumps(summary))
+    path = write_report([run])
+    text = Page(path).text
+    for expected in ("x cells", "24", "x length", "y cells", "12"):
+        assert expected in text, expected
+    assert "{'cells'" not in text and "y stretching" not in text
+    assert "<h1>Channel, Re<sub>τ</sub> = 180 &lt;u&gt;</h1>" in path.read_text()
+
+
 def test_changes_by_viewers_are_a_table(run: Path) -> None:
     assert "Steering" not in Page(write_report([run])).text
     common = {"time": 3.0, "at": "2026-01-02T03:04:05+00:00", "by": "ada@desk, <page1>"}

@@ -167,11 +167,11 @@ actions:
 """,
         tmp_path,
     )
-    unit = r"(u$_\mathregular{τ}$)"
+    unit = r"[u$_\mathregular{τ}$]"
     profile, series, spectrum, up = said
-    assert profile == {"z (h)", f"s {unit}", "profile,  t = 0 h/u$_\\mathregular{τ}$"}
-    assert series == {"time (h/u$_\\mathregular{τ}$)", f"max(s) {unit}", "series"}
-    assert "$k_x$ (h⁻¹)" in spectrum
-    assert "power spectrum of s per unit of $k$ (u$_\\mathregular{τ}$² h)" in spectrum
-    assert {"distance (h)", f"s {unit}"} < up
+    assert profile == {"z [h]", f"s {unit}", "profile,  t = 0 h/u$_\\mathregular{τ}$"}
+    assert series == {"time [h/u$_\\mathregular{τ}$]", f"max(s) {unit}", "series"}
+    assert "$k_x$ [h⁻¹]" in spectrum
+    assert "power spectrum of s per unit of $k$ [u$_\\mathregular{τ}$² h]" in spectrum
+    assert {"distance [h]", f"s {unit}"} < up
     assert set(shown) == {("h", "t = {time:.4g} h/u_τ"), ("mm", "")}

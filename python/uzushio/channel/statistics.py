@@ -157,6 +157,7 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
             "viscosity": nu,
             "bulk_velocity": float(0.5 * np.sum(u * height)),
             "samples": count,
+            "time_unit": f"h/{case.flow.velocity_unit}",
             "units": "half width h and the velocity unit of the case",
         },
     )

@@ -120,3 +120,8 @@ def show_duration(seconds: float) -> str:
     if seconds >= 1.0 or seconds == 0.0:
         return f"{seconds:.3g} s"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+
+
+def with_unit(name: str, unit: str) -> str:
+    """Return a name with its unit, as everywhere in figures, pictures and pages: time [s]."""
+    return name if unit in ("", "1") else f"{name} [{unit}]"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from uzushio.config.quantities import with_unit
 from uzushio.config.section import ONE_OR_MANY, Section
 from uzushio.errors import PipelineError
 from uzushio.files import atomic_file
@@ -198,7 +199,7 @@ def label(name: str, unit: str) -> str:
     """Return a name with its unit, for an axis or a legend."""
     from uzushio.render.typeface import mathtext
 
-    return f"{name} ({mathtext(unit)})" if unit else name
+    return with_unit(name, mathtext(unit))
 
 
 def to_power(unit: str, exponent: int) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.config.quantities import with_unit
 from uzushio.render import marks
 from uzushio.render.cameras import Rectangle
 from uzushio.render.colors import Colors
@@ -51,7 +52,7 @@ LegendEntry = ColorBar | ColorPatch
 
 def heading(label: str, unit: str) -> str:
     """Return a label with its unit."""
-    return typeset(f"{label} [{unit}]" if unit else label)
+    return typeset(with_unit(label, unit))
 
 
 def column_width(entries: Sequence[LegendEntry], em: float) -> float:

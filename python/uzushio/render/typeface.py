@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import lru_cache
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _RAISED = str.maketrans("0123456789-+n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ")
 #: u_τ and p_{wall}, but not q_criterion: names of fields are unchanged.
 _LOWERED = re.compile(r"_(?:\{([^{}]+)\}|([^\W_]|\d+)(?![^\W⁰¹²³⁴⁵⁶⁷⁸⁹]))")
+#: Friction velocity and its Reynolds number, typed without a Greek letter.
+_TAU = re.compile(r"(?<![A-Za-z0-9_])(Re|u)_tau(?![A-Za-z0-9_])")
 _POWER = re.compile(r"(?:\^|\*\*)(?:\{([-+0-9n]+)\}|\(([-+0-9n]+)\)|([-+]?[0-9n]+))")
 
 
@@ -44,17 +47,23 @@ class TextMask(NamedTuple):
 
 
 def typeset(text: str) -> str:
-    """Return text with superscript exponents: s^-2 and s**-2 become s⁻².
+    """Return text with superscript exponents, s^-2 and s**-2 become s⁻², and u_τ for u_tau.
 
     `Typeface.mask` handles subscripts, such as u_τ and p_{wall}.
     """
-    return _POWER.sub(lambda found: next(filter(None, found.groups())).translate(_RAISED), text)
+    raised = _POWER.sub(lambda found: next(filter(None, found.groups())).translate(_RAISED), text)
+    return _TAU.sub(r"\1_τ", raised)
 
 
 def mathtext(text: str) -> str:
     """Return the same for matplotlib, with subscripts in its notation."""
     plain = typeset(text.replace("$", r"\$"))
     return _LOWERED.sub(lambda found: rf"$_\mathregular{{{found[1] or found[2]}}}$", plain)
+
+
+def html(text: str) -> str:
+    """Return the same as HTML, escaped, with subscripts as elements."""
+    return _LOWERED.sub(lambda found: f"<sub>{found[1] or found[2]}</sub>", escape(typeset(text)))
 
 
 def raised(number: int) -> str:

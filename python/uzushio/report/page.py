@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.resources import files as resources
 from pathlib import Path
@@ -20,6 +20,7 @@ from uzushio.errors import OutputError
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
 from uzushio.parallel.section_rows import HEAD
+from uzushio.render.typeface import html
 from uzushio.report import assimilated, steered, tables, words
 from uzushio.report.collect import collect
 from uzushio.report.page_files import PageFiles, media_type, size_of
@@ -121,6 +122,7 @@ def _environment(files: PageFiles) -> Environment:
         *(sections_note, tables.facts, tables.nested, tables.plain_facts, tables.sections),
         timing_note,
     )
+    environment.filters["typeset"] = lambda text: Markup(html(str(text)))
     environment.globals |= {
         "files": files,
         "section_head": HEAD,
@@ -244,12 +246,17 @@ def case_of(run: Run) -> dict[str, Any]:
     grid = case.get("grid") if isinstance(case, dict) else None
     if not isinstance(grid, Mapping):
         return {"text": text, "grid": {}}
-    given = {name: one for name, one in grid.items() if one is not None}
-    short = {
-        name: f"{len(one)} values" if isinstance(one, list) and len(one) > 4 else one
-        for name, one in given.items()
-    }
-    return {"text": text, "grid": short}
+    return {"text": text, "grid": dict(_flat(grid))}
+
+
+def _flat(section: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the given values of a section, those of sections inside under both names."""
+    for name, one in section.items():
+        if isinstance(one, Mapping):
+            yield from _flat(one, f"{above}{name} ")
+        elif one is not None:
+            long = isinstance(one, list) and len(one) > 4
+            yield f"{above}{name}", f"{len(one)} values" if long else one
 
 
 def staging_facts(run: Run) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from uzushio.config.quantities import with_unit
 from uzushio.config.section import Section
 
 
@@ -31,7 +32,7 @@ class Units(Section):
 
     def label(self, name: str, length: int = 0, time: int = 0) -> str:
         """Return the label of an axis: name and unit."""
-        return labelled(name, self.text(length, time))
+        return with_unit(name, self.text(length, time))
 
     def axis(self, symbol: str, length: int = 0, time: int = 0, name: str = "") -> str:
         """Return the label of an axis: name, symbol and unit."""
@@ -41,11 +42,6 @@ class Units(Section):
         """Return the unit after a number, with a space before it."""
         unit = self.text(length, time)
         return f" {unit}" if unit else ""
-
-
-def labelled(name: str, unit: str) -> str:
-    """Return a name with its unit, if it has one."""
-    return name if unit in ("", "1") else f"{name} [{unit}]"
 
 
 def _power(name: str, power: int) -> str:

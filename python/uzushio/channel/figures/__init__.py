@@ -41,7 +41,7 @@ def draw(
     """
     head = case.title or "Channel flow"
     formats = case.output.figures or FORMATS
-    instant = f"{head}, $t$ = {time * slices.u_tau:.4g} $h/u_\\tau$"
+    instant = f"{head}, $t$ = {time:.4g} h/{case.flow.velocity_unit}"
     with style():
         yield from write_each(
             pictures.cross_section(slices, instant), folder / "cross_section", formats

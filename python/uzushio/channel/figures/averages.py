@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from uzushio.figure_style import symbols
 from uzushio.statistics.uncertainty import explanation, half_width, replicates
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-#: Unit of time after a non-breaking space.
-_UNIT = "\u00a0$h/u_\\tau$"
 
 
 class Profile(NamedTuple):
@@ -43,6 +40,17 @@ class Averages:
     def u_tau(self) -> float:
         """Friction velocity."""
         return float(self.whole.attrs["u_tau"])
+
+    @property
+    def time_scale(self) -> tuple[float, str]:
+        """Factor of times, and their unit after a non-breaking space.
+
+        Times are in the unit of the case, as in pipelines and reports. Statistics of earlier
+        versions do not name it; their times are scaled by the friction velocity of the averages.
+        """
+        unit = self.whole.attrs.get("time_unit")
+        scale = 1.0 if unit else self.u_tau
+        return scale, f"\u00a0{symbols(str(unit or 'h/u_τ'))}"
 
     @property
     def re_tau(self) -> float:
@@ -77,14 +85,14 @@ class Averages:
 
     def caption_lines(self, names: Iterable[str]) -> tuple[str, str]:
         """Describe the averaging time, and how the intervals of the variables were computed."""
-        attributes = self.whole.attrs
+        attributes, (scale, unit) = self.whole.attrs, self.time_scale
         text = f"Average of {attributes['samples']:,} samples"
         if (times := attributes.get("averaged_times")) is not None:
-            begin, end = (self.u_tau * time for time in times)
-            span = f"{end - begin:.3g}{_UNIT}"
-            text = f"{text} over {span}, from $t$ = {begin:.3g} to {end:.3g}{_UNIT}"
+            begin, end = (scale * time for time in times)
+            span = f"{end - begin:.3g}{unit}"
+            text = f"{text} over {span}, from $t$ = {begin:.3g} to {end:.3g}{unit}"
         text = f"{text}, over planes and both halves of the channel."
-        how = explanation(self.whole, names, self.u_tau, _UNIT)
+        how = explanation(self.whole, names, scale, unit)
         return text, how if how.startswith("No") else f"Bands: {how}"
 
 

@@ -11,7 +11,10 @@ from matplotlib.image import AxesImage
 
 from uzushio.figure_style import caption, image, sheet
 
-_ENDS = "The colours of fluctuations reach to the strongest in the picture."
+_ENDS = (
+    "The colours of fluctuations reach to the strongest in the picture. $u_\\tau$ is that of this "
+    "instant."
+)
 NOISE = 1e-6  #: smaller fluctuations are rounding errors
 
 

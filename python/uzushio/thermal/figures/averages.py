@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from uzushio.config.quantities import with_unit
 from uzushio.figure_style import caption, sheet
 from uzushio.thermal.case import AXES, ThermalCase
 from uzushio.thermal.figures import pictures
 from uzushio.thermal.slices import axes_of_planes, plane_of
-from uzushio.thermal.units import labelled
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,7 @@ def _profiles(
                 axes.legend(loc="best")
             else:
                 axes.plot(position, values)
-            axes.set_ylabel(labelled(f"{what} {name.replace('_', ' ')}", unit))
+            axes.set_ylabel(with_unit(f"{what} {name.replace('_', ' ')}", unit))
     for axes in grid[-1]:
         axes.set_xlabel(units.axis(axis, length=1))
     samples = int(statistics.attrs.get("samples", 0))

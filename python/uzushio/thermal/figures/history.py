@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from uzushio.config.quantities import with_unit
 from uzushio.figure_style import caption, sheet
 from uzushio.files import atomic_file
 from uzushio.thermal.case import ThermalCase
 from uzushio.thermal.nusselt import nusselt_factors
-from uzushio.thermal.units import labelled
 
 #: Part of the samples at the start that may be outside the axes, because they are much larger.
 _START = 0.05
@@ -53,7 +53,7 @@ def history(
             panels.append((f"Nusselt number{which}", numbers))
         if fluxes:
             label = f"flux of {name.replace('_', ' ')}"
-            panels.append((labelled(label, units.text(1, -1, scalar.unit)), fluxes))
+            panels.append((with_unit(label, units.text(1, -1, scalar.unit)), fluxes))
     forces = {
         key.removeprefix("force/").replace("/", ", "): one
         for key, one in values.items()

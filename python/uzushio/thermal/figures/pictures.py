@@ -11,10 +11,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from uzushio.config.quantities import with_unit
 from uzushio.figure_style import BLACK, caption, color_bar, sheet
 from uzushio.thermal.case import AXES, ThermalCase
 from uzushio.thermal.slices import Plane, conducts, window, with_ends
-from uzushio.thermal.units import labelled
 
 #: Maximum ratio of the sides of a picture with equal scales of both axes.
 _MAX_RATIO = 8.0
@@ -102,7 +102,7 @@ def _panel(
         image = axes.pcolormesh(*one.edges, shown, rasterized=True, **colours)
     beyond = 0.01 * (high - low)
     outside = bool(shown.min() < low - beyond), bool(shown.max() > high + beyond)
-    color_bar(image, axes, labelled(label, unit), *outside)
+    color_bar(image, axes, with_unit(label, unit), *outside)
     if one.fluid is not None and not one.fluid.all() and one.fluid.any():
         centres = (one.centres(0), one.centres(1))
         axes.contour(*centres, one.fluid.astype(float), [0.5], colors=BLACK, linewidths=0.8)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from uzushio.config.quantities import with_unit
 from uzushio.figure_style import GREY, caption, sheet
 from uzushio.thermal.case import AXES, ThermalCase
 from uzushio.thermal.slices import Line
-from uzushio.thermal.units import labelled
 
 
 def profiles(case: ThermalCase, lines: Sequence[Line], title: str) -> Figure:
@@ -34,7 +34,7 @@ def profiles(case: ThermalCase, lines: Sequence[Line], title: str) -> Figure:
         column[-1].set_xlabel(units.axis(AXES[line.axis], length=1))
     grid[0, 0].set_ylabel(units.label("velocity", length=1, time=-1))
     for axes, (name, scalar) in zip(grid[1:, 0], case.scalars.items(), strict=True):
-        axes.set_ylabel(labelled(name.replace("_", " "), scalar.unit))
+        axes.set_ylabel(with_unit(name.replace("_", " "), scalar.unit))
     grid[0, -1].legend(loc="best")
     if case.bodies:
         caption(figure, "Lines end at bodies.")

@@ -38,7 +38,7 @@ export function loadPlotly() {
 export const onScheme = (action) => dark.addEventListener("change", action);
 
 /** Return a name with its unit. */
-export const labelled = (name, unit) => (unit ? `${name} (${unit})` : name);
+export const labelled = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]` : name);
 
 /** Draw a plot, as of the gateway's message, into an element; a zoom that the user has set stays. */
 export async function drawCurves(element, plot) {
