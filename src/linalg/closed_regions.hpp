@@ -21,8 +21,8 @@ class ClosedRegions {
     using Field = domain::Field<double>;
 
     ClosedRegions() = default;
-    /// Find the regions of an equation with a coefficient and s = 0 (collective). `cells`: fields
-    /// of the solver, with the ghost layer of `b`'s blocks.
+    /// Find the regions of an equation with the coefficient `b` and s = 0 (collective). `spec`:
+    /// that of a cell-centred field with a ghost layer.
     ClosedRegions(MPI_Comm comm, const Equation& equation, const Field& b,
                   const std::array<Axis, 3>& axes, const domain::FieldSpec& spec, int rank,
                   parallel::Traffic& traffic);

@@ -49,8 +49,7 @@ template <class T> class GridOperator {
         return *equation_.decomposition;
     }
     [[nodiscard]] const std::array<Axis, 3>& axes() const { return axes_; }
-    /// Return whether constants solve the homogeneous equation, in all cells or in a region that
-    /// faces with b = 0 close off.
+    /// Return whether constants solve the homogeneous equation, at least in a closed region.
     [[nodiscard]] bool singular() const { return singular_ || !regions_.empty(); }
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] int rank() const { return rank_; }
@@ -116,9 +115,8 @@ template <class T> class GridOperator {
     /// Subtract the mean of x over all cells that are not isolated; over each closed region, if
     /// there are such.
     void remove_mean(Field& x) const;
-    /// Throw `std::invalid_argument` on all ranks if f is not 0 in an isolated cell, or if f has a
-    /// mean that is more than round-off over the mesh of a singular equation, or over a closed
-    /// region; subtract what it has.
+    /// Throw `std::invalid_argument` on all ranks if f is not 0 in an isolated cell, or has more
+    /// mean than round-off where `remove_mean` subtracts one; subtract what it has.
     void check_compatibility(Field& f) const;
     /// Set x to 0 in isolated cells: s is 0, and b is 0 on all faces of the cell.
     void clear_isolated(Field& x) const;

@@ -417,6 +417,28 @@ def test_assimilation_in_python(mpi_run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "runs/small/figures/states.svg").exists()
 
 
+def test_past_a_body(mpi_run: Run, tmp_path: Path) -> None:
+    """On a coarse grid of a small box, whose sides confine the flow."""
+    (code,) = blocks("past_a_body", "python")
+    name = "examples/cases/cylinder.yaml"
+    case = yaml.safe_load((ROOT / name).read_text())
+    case["grid"]["x"] |= {"cells": 72, "start": -8, "length": 28, "stretching": 4.8}
+    case["grid"]["y"] |= {"cells": 48, "start": -8, "length": 16, "stretching": 5}
+    case["initial"]["noise"]["velocity"] = 0.1
+    case["time"]["end"] = 66
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(yaml.safe_dump(case))
+    (tmp_path / "body.py").write_text(code)
+    done = mpi_run(1, tmp_path / "body.py", timeout=120)
+    assert done.returncode == 0, done.stderr
+    (found,) = re.findall(r"^C_d = (\S+), C_l = ±(\S+), St = (\S+)$", done.stdout, re.M)
+    drag, lift, strouhal = map(float, found)
+    # Linnick and Fasel (2005); the lift grows with the number of cells.
+    assert drag == pytest.approx(1.34, rel=0.1)
+    assert 0.2 < lift < 0.4
+    assert strouhal == pytest.approx(0.166, rel=0.06)
+
+
 def test_poisson_solver(mpi_run: Run, uzushio: Run, tmp_path: Path) -> None:
     (code,) = blocks("poisson_solver", "python")
     (tmp_path / "solve.py").write_text(code)

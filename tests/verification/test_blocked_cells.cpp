@@ -145,13 +145,13 @@ TEST(MultigridCycle, NeedsHardlyMoreIterationsForBodiesOnAnyMesh) {
 
 /// Box whose faces with b = 0 close off the cells with index `first` and more along an axis, which
 /// exchange nothing with the others.
-struct Rooms {
+struct SplitBox {
     EllipticCase box;
     std::size_t axis;
     std::int64_t first;
-    bool dirichlet_below; ///< the value is given at a face of the lower room
+    bool dirichlet_below; ///< the value is given at a face of the lower part
 
-    Rooms(std::size_t along, bool given) : axis(along), first(3), dirichlet_below(given) {
+    SplitBox(std::size_t along, bool given) : axis(along), first(3), dirichlet_below(given) {
         const Ends n{neumann, neumann};
         box = {.cells = {8, 10, 6}, .ends = {n, n, n}, .stretched = {true, false, true}};
         if (given)
@@ -168,7 +168,7 @@ struct Rooms {
             product *= axes[a].widths[std::size_t(i[a])];
         return product;
     }
-    /// Return random values without mean in each room where constants are solutions.
+    /// Return random values without mean in each part where constants are solutions.
     [[nodiscard]] std::vector<double> solution() const {
         auto x = random_solution(box, 5);
         std::array<double, 2> sum{}, all{};
@@ -184,39 +184,39 @@ struct Rooms {
     }
 };
 
-class ClosedRooms : public testing::TestWithParam<std::string> {};
+class SplitBoxes : public testing::TestWithParam<std::string> {};
 
-TEST_P(ClosedRooms, AreSolvedWithZeroMeanInEach) {
+TEST_P(SplitBoxes, AreSolvedWithZeroMeanInEach) {
     for (const bool given : {false, true})
         for (const std::size_t axis : {0U, 2U}) {
-            const Rooms rooms(axis, given);
-            const Equation equation = rooms.box.equation(ranks(), rank());
+            const SplitBox split(axis, given);
+            const Equation equation = split.box.equation(ranks(), rank());
             parallel::Traffic traffic;
             parallel::SectionMonitor sections;
             const auto solver =
                 make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 5000}, traffic, sections);
-            const auto exact = rooms.solution();
+            const auto exact = split.solution();
             const auto f =
-                field_of(rooms.box, *equation.decomposition, rank(), applied(rooms.box, exact), 0);
+                field_of(split.box, *equation.decomposition, rank(), applied(split.box, exact), 0);
             Field<double> x(*equation.decomposition, rank(), f.spec());
             const auto report = solver->solve(f, x);
             EXPECT_TRUE(report.converged) << report.solver << ' ' << report.residual;
-            EXPECT_LT(difference(rooms.box, x, exact), 1e-6);
+            EXPECT_LT(difference(split.box, x, exact), 1e-6);
         }
 }
 
-TEST_P(ClosedRooms, RefuseARightHandSideThatBalancesOnlyInTotal) {
+TEST_P(SplitBoxes, RefuseARightHandSideThatBalancesOnlyInTotal) {
     for (const bool given : {false, true}) {
-        const Rooms rooms(1, given);
-        const Equation equation = rooms.box.equation(ranks(), rank());
+        const SplitBox split(1, given);
+        const Equation equation = split.box.equation(ranks(), rank());
         parallel::Traffic traffic;
         parallel::SectionMonitor sections;
         const auto solver =
             make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 50}, traffic, sections);
-        auto values = applied(rooms.box, rooms.solution());
-        values[rooms.box.at({2, 1, 2})] += 1 / rooms.volume({2, 1, 2});
-        values[rooms.box.at({2, 7, 2})] -= 1 / rooms.volume({2, 7, 2});
-        const auto f = field_of(rooms.box, *equation.decomposition, rank(), values, 0);
+        auto values = applied(split.box, split.solution());
+        values[split.box.at({2, 1, 2})] += 1 / split.volume({2, 1, 2});
+        values[split.box.at({2, 7, 2})] -= 1 / split.volume({2, 7, 2});
+        const auto f = field_of(split.box, *equation.decomposition, rank(), values, 0);
         Field<double> x(*equation.decomposition, rank(), f.spec());
         try {
             solver->solve(f, x);
@@ -230,7 +230,7 @@ TEST_P(ClosedRooms, RefuseARightHandSideThatBalancesOnlyInTotal) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClosedRooms,
+INSTANTIATE_TEST_SUITE_P(All, SplitBoxes,
                          testing::Values("auto", "multigrid", "cg", "pipelined_cg", "bicgstab",
                                          "cg/fft", "jacobi", "sor"),
                          [](const auto& param) {
