@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uzushio import load_case
 from uzushio.config.lengths import parse_length
+from uzushio.errors import CaseError
+
+THERMAL: dict[str, Any] = {
+    "solver": "thermal",
+    "grid": {"x": {"cells": 8}, "y": {"cells": 8}},
+    "periodic": ["x", "y"],
+    "fluid": {"viscosity": 1.0},
+    "time": {"steps": 1, "dt": 0.01},
+}
 
 
 @pytest.mark.parametrize(
@@ -77,3 +90,27 @@ def test_a_product_has_the_value_that_python_gives_it(terms: list[tuple[str, obj
     if any(term == 0.0 for _, term in terms):
         return
     assert parse_length(text) == eval(text, {"pi": math.pi})
+
+
+@pytest.mark.parametrize(("given", "value"), [("1/120", 1 / 120), ("0.71 / 2", 0.355), (0, 0.0)])
+def test_coefficients_of_a_thermal_flow_may_be_quotients(given: object, value: float) -> None:
+    case = load_case(THERMAL, {"fluid.viscosity": given})
+    assert case.fluid.viscosity == value  # type: ignore[attr-defined]
+    scalars = {"temperature": {"diffusivity": "1/85.2"}}
+    case = load_case(THERMAL, {"scalars": scalars})
+    assert case.scalars["temperature"].diffusivity == 1 / 85.2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("wrong", ["1/0", "-1/120", "1/", "a/b", -1.0])
+def test_a_wrong_viscosity_is_a_mistake_at_its_key(wrong: object) -> None:
+    with pytest.raises(CaseError, match=r"fluid\.viscosity"):
+        load_case(THERMAL, {"fluid.viscosity": wrong})
+
+
+def test_a_quotient_may_be_given_on_the_command_line_and_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "case.yaml"
+    file.write_text(yaml.safe_dump(THERMAL).replace("viscosity: 1.0", "viscosity: 1/120"))
+    assert "1/120" in file.read_text()
+    assert load_case(file).fluid.viscosity == 1 / 120  # type: ignore[attr-defined]
+    case = load_case(file, ["fluid.viscosity=1/40"])
+    assert case.fluid.viscosity == 1 / 40  # type: ignore[attr-defined]

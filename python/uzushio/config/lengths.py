@@ -1,4 +1,4 @@
-"""Lengths written as products with pi: "4 pi", "4*pi/3", "4/3 pi"."""
+"""Numbers written as products: lengths with pi, "4*pi/3", "4/3 pi"; coefficients, "1/120"."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse_length(value: object) -> object:
     return result
 
 
-#: Type of a positive length in a section of a case.
+#: Type of a positive length or coefficient in a section of a case.
 Length = Annotated[
     float,
     BeforeValidator(
@@ -47,4 +47,14 @@ Length = Annotated[
         | Annotated[str, Field(pattern=_PRODUCT)],
     ),
     Field(gt=0.0, allow_inf_nan=False),
+]
+#: Type of a coefficient that may be 0.
+Coefficient = Annotated[
+    float,
+    BeforeValidator(
+        parse_length,
+        json_schema_input_type=Annotated[float, Field(ge=0.0)]
+        | Annotated[str, Field(pattern=_PRODUCT)],
+    ),
+    Field(ge=0.0, allow_inf_nan=False),
 ]

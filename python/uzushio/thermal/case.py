@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from uzushio.block_solver.case import BlockCase
 from uzushio.case.model import Length
+from uzushio.config.lengths import Coefficient
 from uzushio.config.section import Count, Positive, Section, unit
 from uzushio.thermal.bodies import Body, Stl
 from uzushio.thermal.units import Units
@@ -105,8 +106,8 @@ class Grid(Section):
 class Fluid(Section):
     """Properties of the fluid; its density is 1."""
 
-    viscosity: Annotated[float, Field(ge=0.0)] = Field(
-        description="kinematic viscosity", json_schema_extra=unit("length²/time")
+    viscosity: Coefficient = Field(
+        description="kinematic viscosity, such as 1/120", json_schema_extra=unit("length²/time")
     )
     gravity: Vector = Field(
         [0.0, 0.0, 0.0],
@@ -123,7 +124,9 @@ class Fluid(Section):
 class Scalar(Section):
     """Temperature or another scalar that the flow carries."""
 
-    diffusivity: Positive = Field(description="diffusivity", json_schema_extra=unit("length²/time"))
+    diffusivity: Length = Field(
+        description="diffusivity, such as 1/85.2", json_schema_extra=unit("length²/time")
+    )
     expansion: float = Field(
         0.0,
         description="relative decrease of the density per unit of the scalar (Boussinesq): the "
