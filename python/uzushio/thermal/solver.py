@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
@@ -70,20 +71,16 @@ class ThermalSolver(BlockSolver):
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate, and set the initial fields without divergence (collective)."""
-        try:
+        with _diverging("In the set-up"):
             super().__init__(case, comm)
-        except _core.thermal.Diverged as error:
-            raise SolverDivergedError(f"In the set-up: {error}.") from None
         self._scalars = list(cast(ThermalCase, case).scalars)
         self._bodies = list(cast(ThermalCase, case).bodies)
         self._transfers = _transfers(cast(ThermalCase, case))
         self._series = Series(["energy", *self._transfers, *self._force_names()])
         with collective(comm):
             self._set_initial_fields(InitialFields(cast(ThermalCase, case)))
-        try:
+        with _diverging("At the start"):
             self.core.start(0.0)
-        except _core.thermal.Diverged as error:
-            raise SolverDivergedError(f"At the start: {error}.") from None
 
     def _set_initial_fields(self, initial: InitialFields) -> None:
         for number, (_, lower, _) in enumerate(self._blocks):
@@ -98,10 +95,8 @@ class ThermalSolver(BlockSolver):
 
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step towards a time that is `longest` away (collective)."""
-        try:
+        with _diverging(f"After step {self.step_index}"):
             super().step(longest)
-        except _core.thermal.Diverged as error:
-            raise SolverDivergedError(f"After step {self.step_index}: {error}.") from None
         if self._series.is_due(self.step_index):
             with self.sections.section("series"):
                 self._series.add(self.step_index, self.time, self._sampled())
@@ -135,7 +130,8 @@ class ThermalSolver(BlockSolver):
         )
 
     def _resume(self, stored: StoredState, begin: Callable[[float], None]) -> None:
-        super()._resume(stored, begin)
+        with _diverging("At the restart"):
+            super()._resume(stored, begin)
         self._series.restore(stored)
 
     def attributes(self) -> Mapping[str, int | float | str]:
@@ -216,6 +212,15 @@ class ThermalSolver(BlockSolver):
         return {
             side: value for side, value in zip(sides, values, strict=True) if side in boundaries
         }
+
+
+@contextmanager
+def _diverging(when: str) -> Iterator[None]:
+    """Raise the compiled solver's error as `SolverDivergedError`, which begins with `when`."""
+    try:
+        yield
+    except _core.thermal.Diverged as error:
+        raise SolverDivergedError(f"{when}: {error}.") from None
 
 
 def _slabs(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
