@@ -1,9 +1,13 @@
 #include "staging/writer.hpp"
 
+#include <array>
+#include <cmath>
 #include <utility>
 
+#include "staging/datamodel/described_text.hpp"
 #include "staging/datamodel/description.hpp"
 #include "staging/exception_of.hpp"
+#include "staging/notice.hpp"
 #include "staging/process_identity.hpp"
 #include "staging/queue/buffer_pool.hpp"
 #include "staging/require.hpp"
@@ -29,16 +33,27 @@ struct Writer::State {
         require(step_open, member, " belongs between begin_step and end_step.");
     }
 
-    /// Throw on all ranks if one has an error, or if their steps differ: one reduction for both.
-    void agree_on_step(const std::exception_ptr& error) const {
+    /// Throw if the table of this rank's part alone exceeds what readers accept.
+    void require_table() const {
+        const std::size_t bytes = description.min_table_bytes(), max = engine->max_table_bytes();
+        require(bytes <= max, "The table of a step with these blocks and arrays has at least ",
+                bytes, " bytes, and the maximum is ", max,
+                ": use fewer or larger blocks, or fewer fields.");
+    }
+
+    /// Throw on all ranks if one has an error, or if their steps differ; return whether a rank has
+    /// put values: one reduction for all.
+    [[nodiscard]] bool agree_on_step(const std::exception_ptr& error) const {
         const auto bits = static_cast<std::uint64_t>(index);
-        std::array<std::uint64_t, 3> max{error ? 1u : 0u, bits, ~bits};
+        std::array<std::uint64_t, 4> max{error ? 1u : 0u, bits, ~bits,
+                                         description.has_values() ? 1u : 0u};
         group.max(max);
         if (max[0] != 0)
             group.agree(error);
         require(max[1] == ~max[2], "Ranks publish steps ", static_cast<std::int64_t>(max[1]),
                 " and ", static_cast<std::int64_t>(~max[2]),
                 " as one: all must publish the same step.");
+        return max[3] != 0;
     }
 
     /// Notify the other ranks that this rank has failed.
@@ -63,14 +78,17 @@ struct Writer::State {
     bool step_open = false;
     bool publishing = false; ///< in end_step, where work of engine inproc may run
     bool closed = false;
+    bool empty_noticed = false; ///< whether a step without values was reported
     std::int64_t index = 0;
     double time = 0;
 };
 
 Writer::Writer(std::string name, MPI_Comm comm, const EngineOptions& options)
     : state_(std::make_unique<State>(std::move(name), comm)) {
-    state_->group.run_collectively(
-        [&] { require(!state_->name.empty(), "A stream needs a name."); });
+    state_->group.run_collectively([&] {
+        require(!state_->name.empty(), "A stream needs a name.");
+        require_text("The name of a stream", state_->name);
+    });
     state_->engine = make_engine(state_->name, state_->group, options);
 }
 
@@ -121,6 +139,7 @@ void Writer::field(std::string name, std::string_view mesh, Association associat
 void Writer::block(std::uint64_t id, std::string_view mesh, const Box& owned,
                    Association association) {
     state_->description.block(id, mesh, owned, association);
+    state_->require_table();
 }
 
 void Writer::remove_block(std::uint64_t id) { state_->description.remove_block(id); }
@@ -133,6 +152,8 @@ void Writer::begin_step(std::int64_t index, double time) {
             " is being published: no other can begin inside the work on it.");
     require(!state.step_open, "Step ", state.index,
             " is open: end_step is missing before begin_step.");
+    require(std::isfinite(time), "The time of step ", index, " is not finite (",
+            std::to_string(time), ").");
     state.step_open = true;
     state.index = index;
     state.time = time;
@@ -142,6 +163,7 @@ void Writer::put(std::string_view field, std::uint64_t block, const ConstArrayVi
                  const Ghosts& ghosts) {
     state_->require_open_step("put");
     state_->description.put(field, block, values, ghosts);
+    state_->require_table();
 }
 
 void Writer::put(std::string_view field, std::uint64_t block, const void* values,
@@ -150,6 +172,7 @@ void Writer::put(std::string_view field, std::uint64_t block, const void* values
     ConstArrayView view = state_->description.shape(field, block, ghosts);
     view.data = static_cast<const std::byte*>(values);
     state_->description.put(field, block, view, ghosts);
+    state_->require_table();
 }
 
 ArrayView Writer::buffer(std::string_view field, std::uint64_t block, const Ghosts& ghosts) {
@@ -182,12 +205,17 @@ std::optional<std::uint64_t> Writer::end_step() {
         ~Over() { state.finish_step(); }
     } over{state};
     // Before the engine, which requires a step on every rank.
+    bool has_values = false;
     try {
-        state.agree_on_step(error);
+        has_values = state.agree_on_step(error);
     } catch (...) {
         state.engine->discard_buffers();
         throw;
     }
+    if (!has_values && state.description.has_fields() && state.group.rank() == 0 &&
+        !std::exchange(state.empty_noticed, true))
+        notice(sentence("Step ", state.index, " of the stream ", quote(state.name),
+                        " has no values: nothing was put into it on any rank."));
     return state.engine->publish(std::move(step));
 }
 
@@ -201,7 +229,7 @@ void Writer::cancel_step(std::string_view reason) {
         sentence("Step ", state.index, " was cancelled on rank ", state.group.rank(), ": ", reason,
                  reason.ends_with('.') ? "" : ".");
     try {
-        state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text)));
+        (void)state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text)));
     } catch (const StagingError&) {
         // It is this rank's own error.
     }

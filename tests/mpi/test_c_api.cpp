@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -171,6 +172,41 @@ TEST_F(CApi, InvalidNumbersAreReported) {
     EXPECT_TELLS(uz_put(writer_, "T", id(), T_.data(), &ghosts), UZ_ERROR_ARGUMENT,
                  "-1 ghost layers along y");
     EXPECT_EQ(uz_end_step(writer_, nullptr), UZ_OK);
+}
+
+TEST_F(CApi, TextsThatReadersCannotReadAreRefusedAtTheirCall) {
+    const std::string degrees = "\xB0"
+                                "C",
+                      long_text(70'000, 'm'); // Latin-1's degree sign
+    EXPECT_TELLS(uz_field(writer_, "T2", "plate", UZ_ELEMENT, UZ_FLOAT64, 1, degrees.c_str()),
+                 UZ_ERROR_STAGING,
+                 "The attribute \"units\" of field \"T2\", \"\uFFFDC\", is not UTF-8");
+    EXPECT_TELLS(uz_field(writer_, "T2", "plate", UZ_ELEMENT, UZ_FLOAT64, 1, long_text.c_str()),
+                 UZ_ERROR_STAGING, "of field \"T2\" has 70000 bytes, and the maximum is 65536");
+    EXPECT_TELLS(uz_field(writer_, degrees.c_str(), "plate", UZ_ELEMENT, UZ_FLOAT64, 1, "K"),
+                 UZ_ERROR_STAGING, "The name of a field, \"\uFFFDC\", is not UTF-8");
+    EXPECT_TELLS(uz_uniform_mesh(writer_, "\xE9", 2, plate, origin.data(), spacing.data()),
+                 UZ_ERROR_STAGING, "The name of a mesh");
+    EXPECT_TELLS(uz_attribute_text(writer_, "author", "Ren\xE9"), UZ_ERROR_STAGING,
+                 "The attribute \"author\" of the stream");
+    EXPECT_TELLS(uz_attribute_int(writer_, "\xFF", 1), UZ_ERROR_STAGING,
+                 "The name of an attribute of the stream");
+    EXPECT_EQ(uz_field(writer_, "T2", "plate", UZ_ELEMENT, UZ_FLOAT64, 1, "°C"), UZ_OK);
+}
+
+TEST_F(CApi, NumbersThatAreNotFiniteAreRefusedWithTheirNames) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    EXPECT_TELLS(uz_begin_step(writer_, 7, nan), UZ_ERROR_STAGING,
+                 "The time of step 7 is not finite (nan)");
+    const std::array<double, 3> wide{1, infinite, 1};
+    EXPECT_TELLS(uz_uniform_mesh(writer_, "m", 2, plate, origin.data(), wide.data()),
+                 UZ_ERROR_STAGING, "Mesh \"m\" has a spacing along y that is not finite (inf)");
+    EXPECT_TELLS(uz_uniform_mesh(writer_, "m", 2, plate, wide.data(), spacing.data()),
+                 UZ_ERROR_STAGING, "Mesh \"m\" has an origin along y");
+    const std::vector<double> y{0, 1, 2, 3, 4}, x{0, 1, 2, 3, nan, 5, 6, 7, 8};
+    EXPECT_TELLS(uz_rectilinear_mesh(writer_, "m", 2, plate, nullptr, y.data(), x.data()),
+                 UZ_ERROR_STAGING, "Mesh \"m\" has a coordinate along x");
 }
 
 TEST_F(CApi, AnArrayIsCheckedAgainstItsFieldAndBlock) {

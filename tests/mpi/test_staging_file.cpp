@@ -18,6 +18,7 @@
 
 #include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/select.hpp"
+#include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/file/documents.hpp"
@@ -306,13 +307,29 @@ TEST_F(StagingFile, AReaderMayAttachWhileTheWriterWrites) {
     EXPECT_EQ(right, std::vector<bool>(3, true));
 }
 
-TEST_F(StagingFile, TimesOutWhenTheWriterDiedAndStillReturnsItsSteps) {
+TEST_F(StagingFile, EndsWhenTheWriterDiedAndReturnsItsCompleteSteps) {
     {
         const auto writer = engine();
         publish(*writer, group_, 0);
     } // no close
     alone([&] {
         make_folder(new_step_path(store_, 1)); // in the middle of its second step
+        const parallel::CollectiveGroup self = stream_group();
+        FileSource source(store_, self, reader_options());
+        EXPECT_EQ(source.next(5s).status, StepStatus::step);
+        std::vector<std::string> notices;
+        const NoticeScope scope([&](const std::string& text) { notices.push_back(text); });
+        EXPECT_EQ(source.next(1h).status, StepStatus::ended);
+        EXPECT_EQ(source.next(1h).status, StepStatus::ended);
+        ASSERT_EQ(notices.size(), 1u);
+        EXPECT_NE(notices[0].find("has ended without closing them"), std::string::npos);
+    });
+}
+
+TEST_F(StagingFile, TimesOutWhileTheWriterRuns) {
+    const auto writer = engine();
+    publish(*writer, group_, 0);
+    alone([&] {
         const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, reader_options());
         EXPECT_EQ(source.next(5s).status, StepStatus::step);

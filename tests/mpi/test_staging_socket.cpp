@@ -256,7 +256,7 @@ TEST(StagingSocket, AttachErrorsNameTheAttemptAndTheCause) {
         {writer.address(), "12", "", false, "64 hexadecimal digits"},
         {writer.address(), other, "", false, "The secret does not match that of the writer"},
         {writer.address(), secret, "", true, "or it does not use TLS"},
-        {encrypted.address(), secret, "", false, "or it uses TLS"},
+        {encrypted.address(), secret, "", false, "The writer uses TLS, and this side does not"},
         {encrypted.address(), secret, "", true, "its secret is another one"},
         {"127.0.0.1:1", secret, "", false, "No process listens at 127.0.0.1:1"},
     };

@@ -5,7 +5,10 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <vector>
 
+#include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/engines.hpp"
@@ -25,6 +28,7 @@ class Recorder : public WriterEngine {
         int abandoned = 0;
         int closed = 0;
         bool fails = false;
+        std::size_t max_table_bytes = std::numeric_limits<std::size_t>::max();
     };
     explicit Recorder(std::shared_ptr<Log> log) : log_(std::move(log)) {}
 
@@ -37,6 +41,7 @@ class Recorder : public WriterEngine {
         log_->steps.push_back(std::move(step));
         return log_->steps.size() - 1;
     }
+    [[nodiscard]] std::size_t max_table_bytes() const override { return log_->max_table_bytes; }
     void discard_buffers() override { ++log_->taken_back; }
     void abandon() override { ++log_->abandoned; }
     void close() override { ++log_->closed; }
@@ -206,6 +211,38 @@ TEST(StagingWriter, AStepThatOneRankCannotPublishFailsOnAllAndTheNextOneWorks) {
     w.begin_step(3, 0);
     w.put("p", fixture.first, fixture.values.data());
     EXPECT_EQ(w.end_step(), 0u);
+}
+
+TEST(StagingWriter, ATableThatIsTooLargeIsRefusedBeforeItsValuesArePut) {
+    WriterFixture f;
+    f.log->max_table_bytes = 4000; // a block with one array takes 173 bytes at least: 23 blocks
+    std::uint64_t count = 2;
+    const auto describe = [&] {
+        for (; count < 1000; ++count)
+            f.writer.block(f.first + 100 * count, "grid", {{0, 0, 0}, {1, 1, 1}},
+                           Association::element);
+    };
+    try {
+        describe();
+        FAIL() << "no exception";
+    } catch (const StagingError& error) {
+        EXPECT_NE(std::string(error.what()).find("use fewer or larger blocks"), std::string::npos);
+    }
+    EXPECT_EQ(count, 23u);
+}
+
+TEST(StagingWriter, AStepWithoutValuesIsNoticedOnceOnRank0) {
+    WriterFixture f;
+    std::vector<std::string> notices;
+    const NoticeScope scope([&](const std::string& text) { notices.push_back(text); });
+    for (int step = 0; step < 3; ++step) {
+        f.writer.begin_step(step, 0.0);
+        (void)f.writer.end_step();
+    }
+    ASSERT_EQ(notices.size(), f.group.rank() == 0 ? 1u : 0u);
+    for (const std::string& text : notices)
+        EXPECT_EQ(text, "Step 0 of the stream \"bench\" has no values: nothing was put into "
+                        "it on any rank.");
 }
 
 TEST(StagingWriter, RanksAtDifferentStepsThrow) {

@@ -176,7 +176,8 @@ class Drawing:
             if isinstance(layer, IsosurfaceLayer) and by_cells:
                 raise PipelineError(
                     f"isosurfaces of the mesh {grid.mesh}, which is curvilinear or one of several, "
-                    f"take fields at its vertices, and {names[0]} is at its elements"
+                    f"take fields at its vertices, and {names[0]} is at its elements; publish it "
+                    "at the vertices, or draw slices"
                 )
             meshes_of(layer, dict.fromkeys(meshes))
 

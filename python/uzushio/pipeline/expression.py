@@ -1,7 +1,8 @@
 """Expressions over fields, point by point, and over reductions of fields.
 
-The syntax is a subset of Python's: arithmetic, comparisons and the functions listed here. Values
-are computed by numexpr in blocks that fit the cache.
+The syntax is a subset of Python's: arithmetic, comparisons and the functions listed here. A name
+that Python does not read as one, such as core/pressure, is in backticks. Values are computed by
+numexpr in blocks that fit the cache.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -39,6 +41,11 @@ _SHOWN = 200
 #: Largest integer that stays an integer in constants; larger ones become floating-point numbers.
 _WHOLE = 2**53
 
+#: Name in backticks, and the beginning of the identifier that stands for it in Python's syntax.
+_QUOTED = re.compile(r"`([^`]+)`")
+_STANDS_FOR = "quoted_"
+_IDENTIFIER = re.compile(rf"\b{_STANDS_FOR}([0-9a-f]+)\b")
+
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 _UNARY = (ast.UAdd, ast.USub, ast.Not, ast.Invert)
 _COMPARE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
@@ -52,7 +59,8 @@ def _parse(text: str) -> ast.expr:
             "sources of its parts"
         )
     try:
-        found = ast.parse(text.strip(), mode="eval").body
+        plain = _QUOTED.sub(lambda found: _identifier(found[1]), text.strip())
+        found = ast.parse(plain, mode="eval").body
     except (RecursionError, MemoryError) as error:
         raise _too_deep(text) from error
     except (SyntaxError, ValueError) as error:
@@ -63,8 +71,24 @@ def _parse(text: str) -> ast.expr:
     return _Folded(text).visit(found)  # type: ignore[no-any-return]
 
 
+def quoted(name: str) -> str:
+    """Return a name as an expression has it: in backticks unless Python reads it as a name."""
+    return name if all(part.isidentifier() for part in name.split(".", 1)) else f"`{name}`"
+
+
+def _identifier(name: str) -> str:
+    """Return the identifier of a name in Python's syntax."""
+    return name if name.isidentifier() else _STANDS_FOR + name.encode().hex()
+
+
+def _with_quotes(text: str) -> str:
+    """Return an expression of Python with the names in backticks that identifiers stand for."""
+    return _IDENTIFIER.sub(lambda found: f"`{bytes.fromhex(found[1]).decode()}`", text)
+
+
 def shown(text: str) -> str:
     """Shorten an expression for a message."""
+    text = _with_quotes(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
 
 
@@ -166,9 +190,9 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], int | float]] = {
 def _dotted(node: ast.expr) -> str | None:
     """Return the variable name of a node, such as "u" or "velocity.x"; None if it is none."""
     if isinstance(node, ast.Name):
-        return node.id
+        return _with_quotes(node.id).strip("`")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
+        return f"{_dotted(node.value)}.{node.attr}"
     return None
 
 
@@ -180,7 +204,8 @@ class _Checked(ast.NodeTransformer):
         self.names: dict[str, str] = {}  # from the name in the file to numexpr's
 
     def generic_visit(self, node: ast.AST) -> NoReturn:
-        found = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+        known = isinstance(node, ast.expr)
+        found = _with_quotes(ast.unparse(node)) if known else type(node).__name__
         raise PipelineError(f"'{shown(self._text)}': {found} is not arithmetic")
 
     def visit_Name(self, node: ast.Name | ast.Attribute) -> ast.expr:
@@ -256,7 +281,7 @@ class FieldExpression:
 
     def __init__(self, text: str) -> None:
         """Parse the text; raises `PipelineError` if it is not arithmetic."""
-        self.text = text
+        self.text = _with_quotes(text)
         checked = _Checked(text)
         self._code = ast.unparse(ast.fix_missing_locations(checked.visit(_parse(text))))
         self._variables = checked.names
@@ -320,7 +345,7 @@ class ScalarExpression:
             count = 1 if name in REDUCTIONS else FUNCTIONS[name]
             raise PipelineError(f"'{shown(self.text)}': {name} takes {count} arguments")
         if isinstance(node, ast.Name):
-            self.names.append(node.id)
+            self.names.append(_with_quotes(node.id).strip("`"))
             return ast.Name(f"n_{node.id}", ast.Load())
         if isinstance(node, ast.BinOp) and isinstance(node.op, _BINARY):
             return ast.BinOp(self._visit(node.left), node.op, self._visit(node.right))
@@ -334,13 +359,13 @@ class ScalarExpression:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return ast.Constant(float(node.value))
         raise PipelineError(
-            f"'{shown(self.text)}': {ast.unparse(node)} is not arithmetic of numbers"
+            f"'{shown(self.text)}': {_with_quotes(ast.unparse(node))} is not arithmetic of numbers"
         )
 
     def __call__(self, reduced: list[float], numbers: Mapping[str, float]) -> float:
         """Evaluate with the values of the reductions, in order; comparisons are 0 or 1."""
         known: dict[str, Any] = {f"_{at}": np.float64(value) for at, value in enumerate(reduced)}
-        known |= {f"n_{name}": np.float64(numbers[name]) for name in self.names}
+        known |= {f"n_{_identifier(name)}": np.float64(numbers[name]) for name in self.names}
         with np.errstate(all="ignore"):
             return float(eval(self._code, {"__builtins__": {}, **_SCALAR_FUNCTIONS}, known))
 

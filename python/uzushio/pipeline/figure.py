@@ -167,7 +167,7 @@ class FigureFile:
         from uzushio.figure_style import BLACK, MARKERS, sheet, style, write
 
         settings = self.settings
-        with style():
+        with style(), np.errstate(all="ignore"):  # limits of values beyond half of the largest
             figure = sheet(title, *settings.size)
             axes = figure.subplots()
             paint(axes)

@@ -9,7 +9,7 @@ import numpy as np
 from uzushio.config.names import unknown
 from uzushio.domain.box import Box, union
 from uzushio.errors import PipelineError
-from uzushio.pipeline.expression import CONSTANTS, FieldExpression
+from uzushio.pipeline.expression import CONSTANTS, FieldExpression, quoted
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.nodes import (
     Component,
@@ -131,7 +131,7 @@ class Graph:
             elif not (self.is_number(name) or name in ("x", "y", "z")):
                 numbers = [n for n, v in self.stream.attributes.items() if not isinstance(v, str)]
                 allowed = [*known, *numbers, *NUMBERS, *CONSTANTS, "x", "y", "z"]
-                raise PipelineError(f"'{expression.text}': '{name}' {unknown(name, allowed)}")
+                raise PipelineError(unknown_name(expression.text, name, allowed))
         if not fields:
             raise PipelineError(f"'{expression.text}' names no field")
         return fields
@@ -290,6 +290,28 @@ _KINDS: dict[str, Callable[[Graph, str, SourceSettings], Node]] = {
     "gradient": Graph._gradient,
     "magnitude": Graph._magnitude,
 }
+
+
+def unknown_name(text: str, name: str, allowed: Sequence[str]) -> str:
+    """Return the message about an unknown name in an expression.
+
+    Args:
+        text: the expression.
+        name: the unknown name.
+        allowed: names that may be in the expression.
+    """
+    for other in allowed:
+        # A part of it, such as core of core/pressure, was read as a name.
+        if quoted(other) != other and _unspaced(other) in _unspaced(text) and name in other:
+            return (
+                f"'{text}': '{other}' is one name, but is read as an operation; write "
+                f"it in backticks: {quoted(other)}"
+            )
+    return f"'{text}': '{name}' {unknown(name, list(map(quoted, allowed)))}"
+
+
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
 
 
 def _require_near(name: str, source: Grid, target: Grid) -> None:

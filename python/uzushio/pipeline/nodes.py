@@ -145,7 +145,8 @@ class Derivatives(Node):
         if grid.coordinates is None and grid.of_elements:
             raise PipelineError(
                 f"derivatives on the curvilinear mesh {grid.mesh} are of fields at its vertices, "
-                f"and {of[0]} is at its elements"
+                f"and {of[0]} is at its elements; publish it at the vertices, or compute the "
+                "derivative in the solver and publish that"
             )
         curvilinear = [grid.coordinate_field] if grid.coordinate_field is not None else []
         super().__init__(quantity, grid, [*of, *curvilinear])

@@ -70,8 +70,15 @@ class Reducer:
         """Reduce fields (collective); all ranks get the results.
 
         Results of different numbers of ranks agree to rounding, as the order of the sums differs.
-        NaN in the values gives NaN.
+        NaN in the values gives NaN, and sums beyond the largest number are infinite.
         """
+        with np.errstate(all="ignore"):
+            return self._reduced(parts, fields, measures)
+
+    def _reduced(
+        self, parts: Sequence[Part], fields: Sequence[str], measures: Iterable[Measure]
+    ) -> dict[tuple[str, Measure], np.ndarray]:
+        """Reduce fields (collective), as `__call__`."""
         found: dict[tuple[str, Measure], np.ndarray] = {}
         wanted = list(dict.fromkeys(measures))
         means = {}

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.config.names import unknown
 from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
 from uzushio.parallel.sync import collective
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
-from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.graph import Graph, unknown_name
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import named_values
 
@@ -27,7 +26,10 @@ _PIECE = 1 << 15
 
 @dataclass
 class ScalarMoments:
-    """Count, extremes, mean and squares of values; all points have weight 1, NaN is left out."""
+    """Count, extremes, mean and squares of values; all points have weight 1, NaN is left out.
+
+    Sums beyond the largest number are infinite.
+    """
 
     count: int = 0
     low: float = math.inf
@@ -37,6 +39,10 @@ class ScalarMoments:
 
     def add(self, values: np.ndarray) -> None:
         """Add values."""
+        with np.errstate(all="ignore"):
+            self._add(values)
+
+    def _add(self, values: np.ndarray) -> None:
         if np.isnan(np.sum(values)):
             values = values[~np.isnan(values)]
         if values.size:
@@ -49,7 +55,9 @@ class ScalarMoments:
         """Add the values of another object (Chan, Golub and LeVeque, 1983)."""
         if other.count:
             count, difference = self.count + other.count, other.mean - self.mean
-            self.squares += other.squares + difference**2 * self.count * other.count / count
+            # The square of a float by ** raises an error where a product is infinite.
+            products = difference * difference * self.count * other.count
+            self.squares += other.squares + products / count
             self.mean += difference * other.count / count
             self.low, self.high = min(self.low, other.low), max(self.high, other.high)
             self.count = count
@@ -97,8 +105,7 @@ class ReductionExpression:
                     raise PipelineError(
                         f"'{text}': '{name}' is a field; reduce it to one number, as max({name})"
                     )
-                numbers = [*graph.numbers()]
-                raise PipelineError(f"'{text}': '{name}' {unknown(name, numbers)}")
+                raise PipelineError(unknown_name(text, name, [*graph.numbers()]))
 
     @property
     def needs(self) -> Sequence[Need]:

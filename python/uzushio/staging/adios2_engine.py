@@ -19,7 +19,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -36,6 +35,8 @@ from uzushio.parallel.sync import collective
 from uzushio.staging.adios2_connections import end_connections
 from uzushio.staging.adios2_library import Adios2Stream, library
 from uzushio.staging.engines import Counters, WriterEngine
+from uzushio.staging.notice import notice
+from uzushio.staging.store_lock import StoreLock
 from uzushio.staging.worker_thread import WorkerThread, has_ended
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Adios2Engine(WriterEngine):
             self._write_contact(kind, contact, json.dumps(text) + "\n")
         if kind == "sst":
             self._files = [mine.with_name(mine.name + ".sst")]  # as SST names its own contact
+        self._lock = StoreLock()
         self._thread = WorkerThread("uzushio-adios2") if kind == "sst" else None
         self._opening: Future[Adios2Stream] | None = None
 
@@ -146,6 +148,8 @@ class Adios2Engine(WriterEngine):
         else:
             self._stream = start()
             _restore_interrupt_handler()
+        if kind == "bp5" and (stream_comm is None or rank == 0):
+            self._lock.take(mine)
 
     def _write_contact(self, kind: str, contact: Path, text: str) -> None:
         """Write the contact file; for SST it is removed with the writer."""
@@ -169,7 +173,7 @@ class Adios2Engine(WriterEngine):
         """Whether `holds` is true on all ranks (collective)."""
         return holds if self._comm is None else all(self._comm.allgather(holds))
 
-    def _wait_for_readers(self, call: Future[Any], limit: float, notice: str) -> bool:
+    def _wait_for_readers(self, call: Future[Any], limit: float, text: str) -> bool:
         """Wait for a call that waits for readers; return whether it ended within `limit` seconds.
 
         Raises:
@@ -184,7 +188,7 @@ class Adios2Engine(WriterEngine):
             if waited >= _NOTICE_AFTER and not noticed:
                 noticed = True
                 if self._comm is None or self._comm.rank == 0:
-                    print(f"uzushio: {notice}", file=sys.stderr, flush=True)
+                    notice(text)
         return True
 
     def _await_readers(self) -> None:
@@ -282,6 +286,7 @@ class Adios2Engine(WriterEngine):
         if self._thread is None:
             if self._stream is not None:
                 self._stream.close()
+            self._lock.release()
         else:
             if self._stream is not None:
                 closing = self._thread.submit(self._stream.close)

@@ -25,6 +25,8 @@ from uzushio.errors import PeerGone, PeerSilent, StagingError
 from uzushio.staging.adios2_engine import ANNOUNCE, KINDS, SEQUENCE, read_contact, require_threads
 from uzushio.staging.adios2_library import Adios2Stream, Status, library
 from uzushio.staging.engines import Piece, Source
+from uzushio.staging.notice import notice
+from uzushio.staging.store_lock import is_unlocked
 from uzushio.staging.worker_thread import WorkerThread, has_ended
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Seconds between attempts to open a stream that does not answer yet.
 _RETRY_INTERVAL = 0.2
+#: Seconds between the opening of a file by its writer and its lock, at most.
+_LOCK_DELAY = 1.0
 #: Seconds beyond a limit for a check of the available steps.
 _BEGIN_MARGIN = 0.1
 
@@ -71,6 +75,7 @@ class Adios2Source(Source):
                         f"No writer answered at {contact} within {attach_limit:g} s: {error}"
                     ) from error
                 time.sleep(_RETRY_INTERVAL)
+        self._unlocked_since: float | None = None
         self._at: list[int | None] = [None] * len(self._streams)
         self._beginning: dict[int, Future[tuple[Status, int | None]]] = {}
         self._announced = b""
@@ -97,6 +102,7 @@ class Adios2Source(Source):
             return lambda: Adios2Stream(path, kind, parameters, self._stream_comm, write=False)
 
         names = described["streams"]
+        self._folders = [contact.parent / name for name in names]
         self._threads = [WorkerThread(f"uzushio-adios2-{n}") for n in range(len(names))]
         tasks = [
             thread.submit(opener(contact.parent / name))
@@ -127,9 +133,27 @@ class Adios2Source(Source):
     # ---- steps ------------------------------------------------------------------------------
 
     def next(self, limit: float) -> bytes | Literal["timeout", "ended"]:
-        """Wait for a step."""
+        """Wait for a step; the end of a file is also the end of its writer's process."""
         arrival = self._advance(0, time.monotonic() + limit)
+        if arrival == "timeout" and not self._sst and self._is_unlocked():
+            # Steps may have arrived, or the file may have been closed, since the last check.
+            arrival = self._advance(0, time.monotonic())
+            if arrival == "timeout":
+                notice(
+                    f"The writer of {self._folders[0]} has ended without closing it: it failed or "
+                    "was killed. All complete steps were read."
+                )
+                arrival = "ended"
         return self._announced if arrival == "step" else arrival
+
+    def _is_unlocked(self) -> bool:
+        """Whether no writer has held the lock of a folder for a time, as a writer takes it late."""
+        if not all(map(is_unlocked, self._folders)):
+            self._unlocked_since = None
+            return False
+        now = time.monotonic()
+        self._unlocked_since = self._unlocked_since or now
+        return now - self._unlocked_since >= _LOCK_DELAY
 
     def _advance(self, min_sequence: int, deadline: float) -> Literal["step", "timeout", "ended"]:
         """Advance until all streams are at the same step, at or after `min_sequence`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uzushio import _core
 from uzushio.errors import PeerGone, PeerSilent, StagingError
 from uzushio.staging.engines import Source
+from uzushio.staging.notice import notice
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ _ADVICE = (
     "Start the writer, or check the path of its contact file; a run writes one only if its case "
     "has a section `publish`."
 )
-
-
-def _notice(text: str) -> None:
-    print(f"uzushio: {text}", file=sys.stderr, flush=True)
 
 
 def attach(
@@ -110,7 +106,7 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
                 )
             if waited >= _NOTICE_AFTER and not noticed:
                 noticed = True
-                _notice(
+                notice(
                     f"Waiting for the writer for up to {limit:g} s: {contact} does not exist yet. "
                     f"{_ADVICE}"
                 )
@@ -133,7 +129,9 @@ class Reader:
     def __init__(self, core: Any, comm: MPI.Comm | None, step_limit: float = math.inf) -> None:
         self._core, self.comm, self._step_limit = core, comm, step_limit
         self._step: Step | None = None
-        self.ended = False  #: the writer has closed, and all its steps were received
+        self.ended = False
+        """Whether the stream has ended, and all its steps were received; a store also ends with the
+        process of its writer."""
 
     @staticmethod
     def with_source(
@@ -202,6 +200,8 @@ class Reader:
     def __iter__(self) -> Iterator[Step]:
         """Iterate over the steps until the writer ends the stream.
 
+        Stored steps also end with the process of a writer that was killed, with a notice.
+
         Raises:
             PeerSilent: no step was received within `step_limit` seconds.
         """
@@ -210,7 +210,7 @@ class Reader:
             step = self.next(min(notice_after, self._step_limit))
             if step is None and not self.ended and notice_after < self._step_limit:
                 if self.comm is None or self.comm.rank == 0:
-                    _notice("Attached, and waiting for the first step.")
+                    notice("Attached, and waiting for the first step.")
                 step = self.next(self._step_limit - notice_after)
             notice_after = math.inf
             if step is not None:

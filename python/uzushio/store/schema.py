@@ -10,6 +10,16 @@ import numpy as np
 
 from uzushio.domain.box import Box, Index
 
+#: Symbols of the units that xarray decodes to time differences (`xarray.coding.times.TIME_UNITS`).
+_SYMBOLS = {
+    "nanoseconds": "ns",
+    "microseconds": "us",
+    "milliseconds": "ms",
+    "seconds": "s",
+    "minutes": "min",
+    "hours": "h",
+    "days": "d",
+}
 Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -48,6 +58,7 @@ class StoreSchema:
             normal of a plane.
         attributes: attributes of the store.
         once: whether there is a single time and no time axis (in Zarr).
+        units: units of "time", "x", "y" and "z"; "" or missing if not known.
     """
 
     count: Index
@@ -56,6 +67,7 @@ class StoreSchema:
     dropped: tuple[int, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     once: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def whole(self) -> Box:
@@ -77,6 +89,15 @@ class StoreSchema:
             return None
         z, y, x = (0.0 if one is None else one for one in found)
         return z, y, x
+
+
+def unit_attributes(unit: str) -> dict[str, Any]:
+    """Return the attributes of a variable with a unit, in Zarr.
+
+    xarray decodes numbers in "seconds" or "days" to time differences, but not in "s" or "d", which
+    are the same units for CF.
+    """
+    return {"units": _SYMBOLS.get(unit, unit)} if unit else {}
 
 
 def spacing(line: np.ndarray) -> float | None:

@@ -15,7 +15,7 @@ from uzushio.errors import OutputError
 from uzushio.parallel.sync import collective
 from uzushio.store.chunks import ChunkGrid, consolidate
 from uzushio.store.distribution import Distribution, Transfer, receive_all
-from uzushio.store.schema import StoreSchema, Variable
+from uzushio.store.schema import StoreSchema, Variable, unit_attributes
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -254,6 +254,7 @@ class ZarrSeries:
                 chunks="auto" if once else (1024,),
                 dtype=dtype,
                 dimension_names=() if once else ("time",),
+                attributes=unit_attributes(self.schema.units.get(name, "")),
             )
         for axis, line in zip(range(3), self.schema.lines or (), strict=False):
             kept = axis in self.schema.kept
@@ -263,6 +264,7 @@ class ZarrSeries:
                 chunks=(max(len(line), 1),) if kept else "auto",
                 dtype=np.float64,
                 dimension_names=(_AXES[axis],) if kept else (),
+                attributes=unit_attributes(self.schema.units.get(_AXES[axis], "")),
             )
             array[...] = line if kept else float(line[0])
         for name, variable in self.schema.variables.items():

@@ -1,9 +1,13 @@
 #include "staging/datamodel/description.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
+#include "staging/datamodel/described_text.hpp"
 #include "staging/require.hpp"
+#include "staging/wire/step_codec.hpp"
 
 namespace uzushio::staging {
 namespace {
@@ -33,13 +37,34 @@ template <class Named> std::string names_of(const std::vector<Named>& list) {
     return text;
 }
 
+constexpr std::array axes{"z", "y", "x"};
+
+void require_attribute(const std::string& owner, const Attribute& attribute) {
+    require_text("The name of an attribute" + owner, attribute.name);
+    if (const auto* text = std::get_if<std::string>(&attribute.value))
+        require_text(sentence("The attribute ", quote(attribute.name), owner), *text);
+}
+
+void require_finite(const std::string& subject, const char* what, std::size_t axis, double value) {
+    require(std::isfinite(value), subject, " has ", what, " along ", axes[axis],
+            " that is not finite (", std::to_string(value), ").");
+}
+
+void require_coordinates(const std::string& subject, const UniformCoords& coords) {
+    for (std::size_t a = 0; a < 3; ++a) {
+        require_finite(subject, "an origin", a, coords.origin[a]);
+        require_finite(subject, "a spacing", a, coords.spacing[a]);
+    }
+}
+
 void require_coordinates(const std::string& subject, const RectilinearCoords& coords,
                          const Box& vertices) {
-    constexpr std::array axes{"z", "y", "x"};
     for (std::size_t a = 0; a < 3; ++a) {
         const auto given = static_cast<std::int64_t>(coords.values[a].size());
         require(given == vertices.extent(a), subject, " has ", vertices.extent(a),
                 " vertices along ", axes[a], ", but ", given, " coordinates were given.");
+        for (const double value : coords.values[a])
+            require_finite(subject, "a coordinate", a, value);
     }
 }
 
@@ -47,11 +72,14 @@ void require_coordinates(const std::string& subject, const RectilinearCoords& co
 
 void Description::attribute(std::string name,
                             std::variant<std::int64_t, double, std::string> value) {
-    set(described_.attributes, Attribute{std::move(name), std::move(value)});
+    Attribute attribute{std::move(name), std::move(value)};
+    require_attribute(" of the stream", attribute);
+    set(described_.attributes, std::move(attribute));
 }
 
 void Description::mesh(std::string name, const Box& elements, std::uint8_t dimension,
                        std::variant<UniformCoords, RectilinearCoords, ExplicitCoords> coords) {
+    require_text("The name of a mesh", name);
     const std::string subject = sentence("Mesh ", quote(name));
     require(!name.empty(), "A mesh needs a name.");
     require(dimension >= 1 && dimension <= 3, subject, " must have 1, 2 or 3 dimensions.");
@@ -61,6 +89,8 @@ void Description::mesh(std::string name, const Box& elements, std::uint8_t dimen
                 " dimensions: along the others, counted from z, it must have one element.");
     if (const auto* lines = std::get_if<RectilinearCoords>(&coords))
         require_coordinates(subject, *lines, vertices_of(elements, dimension));
+    else if (const auto* uniform = std::get_if<UniformCoords>(&coords))
+        require_coordinates(subject, *uniform);
 
     Coordset coordset{name, std::move(coords)};
     const auto known = find_topology(described_, name);
@@ -79,8 +109,11 @@ void Description::mesh(std::string name, const Box& elements, std::uint8_t dimen
 void Description::field(std::string name, std::string_view mesh, Association association,
                         ScalarType type, std::uint32_t components,
                         std::vector<Attribute> attributes) {
+    require_text("The name of a field", name);
     const std::string subject = sentence("Field ", quote(name));
     require(!name.empty(), "A field needs a name.");
+    for (const Attribute& attribute : attributes)
+        require_attribute(sentence(" of field ", quote(name)), attribute);
     require(components >= 1 && components <= 65536, subject, " must have 1 to 65536 components.");
     Field field{std::move(name), mesh_of(mesh),        association, type,
                 components,      std::move(attributes)};
@@ -153,6 +186,7 @@ void Description::put(std::string_view name, std::uint64_t id, const ConstArrayV
             " are a null pointer.");
     require_no_values(name, id);
     blocks_.at(id).values.emplace(field_of(name), FieldValues{values, ghosts});
+    ++arrays_;
 }
 
 LocalStep Description::step(std::int64_t index, double time) const {
@@ -176,6 +210,11 @@ LocalStep Description::step(std::int64_t index, double time) const {
 void Description::clear() {
     for (auto& [id, held] : blocks_)
         held.values.clear();
+    arrays_ = 0;
+}
+
+std::size_t Description::min_table_bytes() const {
+    return blocks_.size() * min_block_bytes + std::max(blocks_.size(), arrays_) * min_array_bytes;
 }
 
 std::uint32_t Description::mesh_of(std::string_view name) const {

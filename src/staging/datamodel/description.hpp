@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -40,6 +41,13 @@ class Description {
     /// Return the step: blocks with values in order of id, and their arrays in the order in which
     /// the fields were described. An unchanged description gives an unchanged table.
     [[nodiscard]] LocalStep step(std::int64_t index, double time) const;
+    /// Return whether the open step has values.
+    [[nodiscard]] bool has_values() const { return arrays_ > 0; }
+    /// Return whether a field is described.
+    [[nodiscard]] bool has_fields() const { return !described_.fields.empty(); }
+    /// Return the minimum bytes of this rank's part of the step's table, with an array of each
+    /// block.
+    [[nodiscard]] std::size_t min_table_bytes() const;
     /// Remove the values; the description remains.
     void clear();
 
@@ -60,7 +68,8 @@ class Description {
     [[nodiscard]] bool uses_field(std::uint32_t field) const;
 
     std::uint32_t rank_;
-    StepInfo described_; ///< all but blocks
+    StepInfo described_;     ///< all but blocks
+    std::size_t arrays_ = 0; ///< with values in the open step
     std::map<std::uint64_t, DescribedBlock> blocks_;
 };
 

@@ -11,6 +11,7 @@
 #include "staging/datamodel/array_view.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/queue/queue_counters.hpp"
+#include "staging/wire/decode_limits.hpp"
 
 namespace uzushio::staging {
 
@@ -39,6 +40,10 @@ class WriterEngine {
     }
     /// Discard the buffers of the current step. Not collective.
     virtual void discard_buffers() {}
+    /// Return the maximum bytes of the table of a step.
+    [[nodiscard]] virtual std::size_t max_table_bytes() const {
+        return DecodeLimits{}.message_bytes;
+    }
     /// Publish a step. Returns its sequence number, or nothing if it was dropped. All values may be
     /// overwritten afterwards.
     virtual std::optional<std::uint64_t> publish(LocalStep step) = 0;

@@ -21,6 +21,9 @@ struct FrameHeader {
     bool operator==(const FrameHeader&) const = default;
 };
 
+/// First byte of every frame; no TLS connection begins with it.
+inline constexpr std::byte first_byte_of_frame{'U'};
+
 /// Decode a header. Throws DecodeError if it is invalid, or if the message exceeds a limit, before
 /// memory for the body is allocated.
 [[nodiscard]] FrameHeader decode_frame_header(std::span<const std::byte, FrameHeader::size> bytes,

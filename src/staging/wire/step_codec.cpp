@@ -88,7 +88,8 @@ template <class Wire> void pass_block(Wire& wire, auto& block) {
     wire.number(block.topology);
     wire.box(block.elements);
     wire.box(block.vertices);
-    wire.list(block.arrays, 57, "arrays", [&](auto& array) { pass_array(wire, array); });
+    wire.list(block.arrays, min_array_bytes, "arrays",
+              [&](auto& array) { pass_array(wire, array); });
 }
 
 template <class Wire> void pass_step(Wire& wire, auto& step) {
@@ -113,7 +114,8 @@ template <class Wire> void pass_step(Wire& wire, auto& step) {
         wire.number(field.components);
         pass_attributes(wire, field.attributes);
     });
-    wire.list(step.blocks, 116, "blocks", [&](auto& block) { pass_block(wire, block); });
+    wire.list(step.blocks, min_block_bytes, "blocks",
+              [&](auto& block) { pass_block(wire, block); });
 }
 
 } // namespace

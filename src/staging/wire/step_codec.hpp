@@ -11,6 +11,10 @@
 
 namespace uzushio::staging {
 
+/// Minimum bytes of a block without arrays, and of an array, in the table of a step.
+constexpr std::size_t min_block_bytes = 116;
+constexpr std::size_t min_array_bytes = 57;
+
 /// See parts.hpp. Decoding validates the step, and throws DecodeError if it is invalid.
 void parts(Encoder& to, const StepInfo& step);
 void parts(Decoder& from, StepInfo& step);

@@ -17,6 +17,7 @@ from uzushio.pipeline.context import Context
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import ResultFile
 from uzushio.pipeline.stream import Stream
+from uzushio.store.names import own_name
 
 
 class CountSettings(Section):
@@ -60,6 +61,7 @@ class Count(Action[CountSettings]):
                 line: dict[str, Any] = {"step": context.index, "time": context.time}
                 for name, ranks in zip(self.settings.fields, zip(*every, strict=True), strict=True):
                     points, bad, low, high = np.array([row for rank in ranks for row in rank]).T
+                    name = own_name(name)
                     line[name] = {"points": int(points.sum()), "nan": int(bad.sum())}
                     if bad.sum() < points.sum():
                         line[name] |= {"min": float(np.nanmin(low)), "max": float(np.nanmax(high))}

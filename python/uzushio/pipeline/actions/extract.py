@@ -19,7 +19,8 @@ from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import suffixed
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
 from uzushio.store.distribution import Distribution
-from uzushio.store.schema import StoreSchema, Variable
+from uzushio.store.names import stored_names
+from uzushio.store.schema import StoreSchema, Variable, unit_attributes
 from uzushio.store.series import ZarrSeries
 
 if TYPE_CHECKING:
@@ -97,11 +98,14 @@ class Extract(Action[ExtractSettings]):
         if self._selection.grid.coordinate_field not in (None, *names):
             names.append(str(self._selection.grid.coordinate_field))
         self._need = Need(tuple(names), region=self._selection.region)
+        try:
+            self._names = stored_names(names)
+        except OutputError as error:
+            raise PipelineError(str(error)) from error
         schema = self._frame(stream, names)
         self._files = [self.setup.folder / one for one in settings.to or [f"{self.name}.zarr"]]
         begun = {store.path for store in self._stores if store.begun}
         self._stores = [self._store(file, schema, file in begun) for file in self._files]
-        self._names = {name: _plain(name) for name in names}
         self._steps = 0
         return [self._need]
 
@@ -112,12 +116,19 @@ class Extract(Action[ExtractSettings]):
             dtype = quantity.dtype
             if self.settings.precision == "single" and dtype == np.float64:
                 dtype = np.dtype(np.float32)
-            attributes = {"units": quantity.unit, "long_name": quantity.description}
-            attributes = {key: value for key, value in attributes.items() if value}
-            variables[_plain(name)] = Variable(_plain(name), dtype, quantity.components, attributes)
+            stored = self._names[name]
+            called = quantity.description or (name if stored != name else "")
+            attributes = {"long_name": called} if called else {}
+            attributes |= unit_attributes(quantity.unit)
+            variables[stored] = Variable(stored, dtype, quantity.components, attributes)
         selection = self._selection
         return StoreSchema(
-            selection.count, variables, selection.lines, selection.dropped, self._title()
+            selection.count,
+            variables,
+            selection.lines,
+            selection.dropped,
+            self._title(),
+            units={"time": stream.time_unit, **dict.fromkeys("xyz", stream.length_unit)},
         )
 
     def _title(self) -> Mapping[str, Any]:
@@ -152,9 +163,8 @@ class Extract(Action[ExtractSettings]):
                     if isinstance(store, ZarrSeries):
                         store.append(context.index, context.time, distribution, values)
                     else:
-                        corners = values.get(
-                            _plain(self._selection.grid.coordinate_field or ""), []
-                        )
+                        field = self._selection.grid.coordinate_field or ""
+                        corners = values.get(self._names.get(field, ""), [])
                         store.append(context.index, context.time, distribution, values, corners)
             except OutputError as error:
                 failures.append(str(error))
@@ -183,8 +193,3 @@ class Extract(Action[ExtractSettings]):
             "points": int(np.prod(self._selection.count)),
             "bytes": sum(store.bytes for store in self._stores),
         }
-
-
-def _plain(name: str) -> str:
-    """Encode slashes in a field's name, which stores would read as paths."""
-    return name.replace("/", "%2F")

@@ -19,6 +19,7 @@ from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
 from uzushio.render.typeface import mathtext
+from uzushio.store.names import own_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +115,7 @@ class Probe(Action[ProbeSettings]):
         folder = self.setup.folder
         columns = [f"{field} at {name}" for field in fields for name in settings.named]
         self._points = self._table("", columns) if settings.named else None
-        along = ["distance", "x", "y", "z", *fields]
+        along = ["distance", "x", "y", "z", *map(own_name, fields)]
         self._lines = {name: self._table(f"-{name}", along) for name in settings.lines}
         budget = TimeBudget.of(self.setup)
         self._drawings = {

@@ -18,7 +18,8 @@ from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
 from uzushio.statistics.sample_weights import SampleWeights
 from uzushio.store.distribution import Distribution
-from uzushio.store.schema import StoreSchema, Variable
+from uzushio.store.names import stored_names
+from uzushio.store.schema import StoreSchema, Variable, unit_attributes
 from uzushio.store.series import write_whole
 
 if TYPE_CHECKING:
@@ -54,14 +55,16 @@ class PointMoments:
     def add(self, values: Mapping[str, np.ndarray], weight: float) -> None:
         """Add a sample; the weight of the first one is above 0."""
         self.weight += weight
-        before = {name: values[name] - mean for name, mean in self.mean.items()}
-        for name, mean in self.mean.items():
-            mean += before[name] * (weight / self.weight)
-            np.minimum(self.low[name], values[name], out=self.low[name])
-            np.maximum(self.high[name], values[name], out=self.high[name])
-        for one, other in self._pairs:
-            after = values[other] - self.mean[other]
-            self.products[one, other] += weight * before[one] * after
+        # Values that are not finite, or too large for a square, make moments that are not finite.
+        with np.errstate(all="ignore"):
+            before = {name: values[name] - mean for name, mean in self.mean.items()}
+            for name, mean in self.mean.items():
+                mean += before[name] * (weight / self.weight)
+                np.minimum(self.low[name], values[name], out=self.low[name])
+                np.maximum(self.high[name], values[name], out=self.high[name])
+            for one, other in self._pairs:
+                after = values[other] - self.mean[other]
+                self.products[one, other] += weight * before[one] * after
 
     def results(self) -> dict[str, np.ndarray]:
         """Return the moments by name; variances and covariances are means over time."""
@@ -111,6 +114,7 @@ class Statistics(Action[StatisticsSettings]):
         own = [(name, name) for name in settings.fields]
         self._pairs = list(dict.fromkeys([*own, *settings.covariances]))
         units = {name: stream.quantity(name).unit for name in settings.fields}
+        self._units = {"time": stream.time_unit, **dict.fromkeys("xyz", stream.length_unit)}
         self._variables = self._described(units)
         self._need = Need(tuple(settings.fields), region=selection.region)
         self._path = self.setup.folder / f"{self.name}.zarr"
@@ -127,8 +131,12 @@ class Statistics(Action[StatisticsSettings]):
             if one != other:
                 both = [f"({units[name]})" for name in (one, other) if units[name]]
                 found[f"covariance_{one}_{other}"] = " ".join(both)
+        try:
+            self._names = stored_names(list(found))
+        except OutputError as error:
+            raise PipelineError(str(error)) from error
         return {
-            name: Variable(name, double, 1, {"units": unit} if unit else {})
+            self._names[name]: Variable(self._names[name], double, 1, unit_attributes(unit))
             for name, unit in found.items()
         }
 
@@ -190,13 +198,14 @@ class Statistics(Action[StatisticsSettings]):
             selection.dropped,
             attributes,
             once=True,
+            units=self._units,
         )
         with collective(comm):
             if comm.rank == 0:
                 self._check()
         distribution = Distribution(comm, [one.box for one in self._moments])
         results = [one.results() for one in self._moments]
-        values = {name: [one[name] for one in results] for name in self._variables}
+        values = {stored: [one[name] for one in results] for name, stored in self._names.items()}
         with self.setup.sections.section("write zarr"):
             write_whole(comm, self._path, schema, distribution, values, self._times[-1])
 

@@ -14,6 +14,7 @@ from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
 from uzushio.pipeline.selection import AXES, Axis, GridSelection, SelectionSettings, line_of
+from uzushio.store.names import own_name
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
@@ -50,7 +51,8 @@ class Profile(PlotSubject):
         return [self._need]
 
     def _name(self, field: str) -> str:
-        return field if self._settings.reduce == "mean" else f"{self._settings.reduce}({field})"
+        measure = self._settings.reduce
+        return own_name(field) if measure == "mean" else f"{measure}({field})"
 
     def rows(self, context: Context) -> np.ndarray:
         """Compute one row for each point along the axis."""

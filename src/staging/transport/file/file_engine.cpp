@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -109,7 +110,16 @@ void FileEngine::make_store(bool overwrite) {
 
 bool FileEngine::lock(const fs::path& folder) {
     lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return lock_->get() < 0 || lock_->try_lock();
+    if (lock_->get() < 0)
+        return true;
+    // A reader that looks for a living writer holds the lock for a moment.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (!lock_->try_lock()) {
+        if (std::chrono::steady_clock::now() > deadline)
+            return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
 }
 
 void FileEngine::write_state() const {

@@ -1,5 +1,7 @@
 #include "staging/transport/file/file_source.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <memory>
 #include <system_error>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
+#include "staging/descriptor.hpp"
 #include "staging/notice.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
@@ -131,13 +134,28 @@ AnnouncedStep FileSource::next(std::chrono::nanoseconds limit) {
             throw PeerGone(
                 sentence("The stored steps in ", store_,
                          " were overwritten by another run: attach again to read those."));
-        if (state.closed) {
+        if (state.closed || has_dead_writer()) {
             // The last steps may have been stored since the last check.
-            const auto sequence = find_next(true);
-            return sequence ? announce(*sequence) : AnnouncedStep{StepStatus::ended, nullptr};
+            if (const auto sequence = find_next(true))
+                return announce(*sequence);
+            if (!std::exchange(end_noticed_, true) && !read_state(store_).closed)
+                notice(sentence("The writer of the steps in ", store_,
+                                " has ended without closing them: it failed or was killed. All "
+                                "complete steps were read."));
+            return {StepStatus::ended, nullptr};
         }
     } while (sleep(deadline));
     return {StepStatus::timeout, nullptr};
+}
+
+bool FileSource::has_dead_writer() {
+    const Descriptor folder(::open(store_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto unlocked = folder.get() < 0 ? std::nullopt : folder.is_unlocked();
+    if (!unlocked && waiting_.due())
+        notice(sentence("Waiting for a step in ", store_,
+                        ", whose file system has no locks: it is not known whether the writer "
+                        "still runs."));
+    return unlocked.value_or(false);
 }
 
 AnnouncedStep FileSource::announce(std::uint64_t sequence) {

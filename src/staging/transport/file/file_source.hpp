@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parallel/collective_group.hpp"
+#include "staging/notice.hpp"
 #include "staging/reader_options.hpp"
 #include "staging/transport/file/array_reader.hpp"
 #include "staging/transport/step_source.hpp"
@@ -18,8 +19,9 @@ namespace uzushio::staging::file {
 [[nodiscard]] bool is_store_contact(const std::string& contact);
 
 /// Source of stored steps, in order from the first existing one, after the run or while the writer
-/// adds steps. `next` returns `ended` once the writer has closed the store and all steps were
-/// returned. A dead writer is not detected: `next` times out.
+/// adds steps. `next` returns `ended` once all steps were returned and the writer has closed the
+/// store, or has ended without closing it, as its lock shows. On a file system without locks a dead
+/// writer is not noticed: `next` times out.
 ///
 /// `fetch` ignores its limit, because disk access has no timeout.
 class FileSource : public StepSource {
@@ -39,6 +41,7 @@ class FileSource : public StepSource {
 
   private:
     [[nodiscard]] std::optional<std::uint64_t> find_next(bool list_again);
+    [[nodiscard]] bool has_dead_writer();
     [[nodiscard]] AnnouncedStep announce(std::uint64_t sequence);
 
     std::filesystem::path store_;
@@ -47,6 +50,9 @@ class FileSource : public StepSource {
     std::uint64_t next_ = 0;
     std::filesystem::file_time_type
         listed_{}; ///< time of the last change of the known list of steps
+    WaitNotice waiting_;
+    bool end_noticed_ =
+        false; ///< whether a notice reported that the writer has not closed the store
     std::vector<std::byte> buffer_;
     std::optional<ArrayReader> reader_; ///< of the current step
 };

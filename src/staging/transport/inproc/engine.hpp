@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "parallel/collective_group.hpp"
@@ -18,6 +20,10 @@ class InprocEngine : public WriterEngine {
     /// Collective. `group` must outlive the engine.
     explicit InprocEngine(const parallel::CollectiveGroup& group);
 
+    /// Return no limit: the table stays in the job.
+    [[nodiscard]] std::size_t max_table_bytes() const override {
+        return std::numeric_limits<std::size_t>::max();
+    }
     std::optional<std::uint64_t> publish(LocalStep step) override;
     void close() override {}
     /// `delivered` counts each step once per function, `seconds_waited` is their total time.

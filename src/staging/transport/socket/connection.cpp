@@ -171,6 +171,18 @@ asio::awaitable<void> Connection::secure(const TlsContext& context, ConnectionRo
     }
 }
 
+asio::awaitable<std::optional<std::byte>> Connection::peek_first_byte(Deadline deadline) {
+    std::byte first{};
+    for (;;) {
+        const IoResult peeked = try_peek(std::span(&first, 1));
+        if (peeked.bytes > 0)
+            co_return first;
+        if (peeked.wait_for == IoDirection::none)
+            co_return std::nullopt;
+        co_await wait(peeked.wait_for, read_timer_, deadline);
+    }
+}
+
 IoResult Connection::try_read(std::span<const iovec> to) {
     if (tls_)
         return tls_->read(to);

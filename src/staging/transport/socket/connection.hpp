@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Start TLS; before anything else was sent or received.
     [[nodiscard]] asio::awaitable<void> secure(const TlsContext& context, ConnectionRole side,
                                                Deadline deadline);
+
+    /// Return the first byte that the peer sends, without consuming it; before `secure`. Nothing if
+    /// the peer has closed.
+    [[nodiscard]] asio::awaitable<std::optional<std::byte>> peek_first_byte(Deadline deadline);
 
     /// Receive the next message. Its first byte must arrive until `first`; then `rest` is the time
     /// for the whole message. Zero: `first` applies to all of it. Messages above the limits are

@@ -105,22 +105,6 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
     co_return hello;
 }
 
-asio::awaitable<void> refuse(Connection& connection, Error error, Deadline deadline) {
-    error.text.resize(std::min(error.text.size(), max_error_text));
-    const auto bytes = encode(error);
-    try {
-        co_await connection.send(std::span<const std::byte>(bytes), left(deadline));
-        // Closing with unread input would reset the connection before the answer arrives.
-        connection.shutdown_send();
-        std::array<std::byte, 4096> rest;
-        const iovec buffer{rest.data(), rest.size()};
-        const Deadline end = std::min(deadline, after(std::chrono::seconds(1)));
-        for (int i = 0; i < 16; ++i)
-            (void)co_await connection.read_some(std::span(&buffer, 1), end);
-    } catch (const StagingError&) { // the peer has closed before
-    }
-}
-
 asio::awaitable<Hello> run_server_handshake(Connection& connection, const Secret& secret,
                                             Hello ours, const AdmissionCheck& admission,
                                             Deadline deadline) {
@@ -144,6 +128,22 @@ asio::awaitable<Hello> run_server_handshake(Connection& connection, const Secret
 }
 
 } // namespace
+
+asio::awaitable<void> refuse(Connection& connection, Error error, Deadline deadline) {
+    error.text.resize(std::min(error.text.size(), max_error_text));
+    const auto bytes = encode(error);
+    try {
+        co_await connection.send(std::span<const std::byte>(bytes), left(deadline));
+        // Closing with unread input would reset the connection before the answer arrives.
+        connection.shutdown_send();
+        std::array<std::byte, 4096> rest;
+        const iovec buffer{rest.data(), rest.size()};
+        const Deadline end = std::min(deadline, after(std::chrono::seconds(1)));
+        for (int i = 0; i < 16; ++i)
+            (void)co_await connection.read_some(std::span(&buffer, 1), end);
+    } catch (const StagingError&) { // the peer has closed before
+    }
+}
 
 asio::awaitable<Hello> authenticate_as_server(Connection& connection, const Secret& secret,
                                               Hello ours, const AdmissionCheck& admission,

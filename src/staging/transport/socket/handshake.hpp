@@ -43,6 +43,9 @@ using AdmissionCheck = std::function<std::optional<Error>(const Hello&)>;
                                                             const AdmissionCheck& screen,
                                                             Deadline deadline);
 
+/// Send the reason of a refusal to the peer, if possible.
+[[nodiscard]] asio::awaitable<void> refuse(Connection& connection, Error error, Deadline deadline);
+
 /// Run the handshake on the connecting side. Returns and throws like the accepting side.
 [[nodiscard]] asio::awaitable<Hello>
 authenticate_as_client(Connection& connection, const Secret& secret, Hello ours, Deadline deadline);

@@ -60,6 +60,14 @@ tcp::acceptor listen(asio::io_context& io, const tcp::endpoint& endpoint) {
     return acceptor;
 }
 
+/// Return the answer to a peer that begins without TLS.
+Error uses_tls() {
+    return {
+        ErrorCode::authentication,
+        "The writer uses TLS, and this side does not: attach by its contact file, or ask for TLS "
+        "(tls=True, --tls)."};
+}
+
 std::string advertised_address(const EngineOptions::Tcp& options, const tcp::acceptor& acceptor) {
     const tcp::endpoint endpoint = acceptor.local_endpoint();
     std::string host = options.advertise;
@@ -149,8 +157,13 @@ Listener::authenticate(std::shared_ptr<Connection> connection) {
         return admission_(theirs);
     };
     try {
-        if (tls_)
+        if (tls_) {
+            if (co_await connection->peek_first_byte(deadline) == first_byte_of_frame) {
+                co_await refuse(*connection, uses_tls(), deadline);
+                co_return std::nullopt;
+            }
             co_await connection->secure(*tls_, ConnectionRole::server, deadline);
+        }
         co_return co_await authenticate_as_server(*connection, secret_, hello_, check_admission,
                                                   deadline);
     } catch (const std::exception&) {
