@@ -118,7 +118,7 @@ function rangeControl(store, layer, path) {
     const found = limitsOf(store, layer);
     ends.forEach((input, place) => {
       show(input, limits[place]);
-      input.placeholder = found ? short(found[place]) : "automatic";
+      input.placeholder = found ? short(found[place]) : "auto";
     });
     const given = limits.filter((limit) => limit !== null).length;
     automatic.setAttribute("aria-pressed", String(!given));
