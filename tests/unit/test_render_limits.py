@@ -75,6 +75,26 @@ def test_finite_values_that_are_too_large_to_draw_are_not_called_infinite() -> N
 
 
 @pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        (np.ones(RAMP.shape), "linear"),
+        (-np.ones(RAMP.shape), "linear"),
+        (1.7 * np.sign(RAMP), "linear"),
+        (np.ones(RAMP.shape), "log"),
+        (1.7 * np.sign(RAMP), "log"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_values_near_the_largest_number_are_drawn_with_finite_limits(
+    values: np.ndarray, scale: Any
+) -> None:
+    picture = shown(1e308 * values, Colors(scale=scale))
+    lo, hi = picture.limits["u"]
+    assert np.isfinite([lo, hi, hi - lo]).all() and lo < hi
+    assert picture.notes[0].startswith("Values of u beyond 3.403·10³⁸ cannot be drawn")
+
+
+@pytest.mark.parametrize(
     "layer",
     [
         SliceLayer(field="u", color=LOG),

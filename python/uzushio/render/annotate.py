@@ -15,8 +15,9 @@ from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
 from uzushio.render.background import on_background, plain
 from uzushio.render.cameras import Rectangle
-from uzushio.render.casting import LARGEST, Bounds, ColorScale
+from uzushio.render.casting import Bounds, ColorScale
 from uzushio.render.legend import ColorBar, ColorPatch, LegendEntry
+from uzushio.render.limits import LARGEST
 from uzushio.render.marks import Mark
 from uzushio.render.outline import Strokes, edges, strokes
 from uzushio.render.ticks import number as formatted

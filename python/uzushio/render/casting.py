@@ -21,14 +21,12 @@ from uzushio.raycast import (
 )
 from uzushio.raycast import Layer as CastLayer
 from uzushio.render.colors import Colors, rgba
-from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
+from uzushio.render.limits import EMPTY_RANGE, LARGEST, LimitTracker, Range
 from uzushio.render.ranges import field_range, merged, plane_range
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer, View, VolumeLayer
 
 #: Rows of colours in a volume's transfer function.
 ROWS = 128
-#: Largest value that the ray caster can draw, which computes with float32.
-LARGEST = float(np.finfo(np.float32).max)
 
 Triple = tuple[int, int, int]
 Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]

@@ -13,6 +13,8 @@ Range = tuple[float, float]
 #: Range without a value.
 EMPTY_RANGE: Range = (math.inf, -math.inf)
 
+#: Largest value that can be drawn: the ray caster computes with float32.
+LARGEST = (2.0 - 2.0**-23) * 2.0**127
 #: Weight of a new step in smoothed limits.
 SMOOTHING = 0.2
 #: Width of a range over its largest value, below which a field is constant up to rounding.
@@ -45,7 +47,8 @@ class LimitTracker:
             assert lo is not None and hi is not None
             return lo, hi
         if values[0] <= values[1]:
-            self._seen[key] = self._next(self._seen.get(key), colors, values)
+            now = _within_largest(values)
+            self._seen[key] = self._next(self._seen.get(key), colors, now)
         return drawable_limits(colors, self._seen.get(key, EMPTY_RANGE))
 
     @staticmethod
@@ -72,9 +75,15 @@ class LimitTracker:
         self._seen = dict(state)
 
 
+def _within_largest(values: Range) -> Range:
+    """Return a range with its ends within those of float32."""
+    lo, hi = (min(max(end, -LARGEST), LARGEST) for end in values)
+    return lo, hi
+
+
 def drawable_limits(colors: Colors, values: Range) -> tuple[float, float]:
     """Return limits that can be drawn: finite, increasing, positive on a logarithmic scale."""
-    lo, hi = values if values[0] <= values[1] else (0.0, 0.0)
+    lo, hi = _within_largest(values) if values[0] <= values[1] else (0.0, 0.0)
     symmetric = colors.symmetric
     if symmetric is None:
         symmetric = colors.diverging and lo < 0.0 < hi and colors.scale == "linear"

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
-from uzushio.render.casting import LARGEST
-from uzushio.render.limits import EMPTY_RANGE, Range
+from uzushio.render.limits import EMPTY_RANGE, LARGEST, Range
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
 from uzushio.render.ticks import number as formatted
