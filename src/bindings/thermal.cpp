@@ -66,7 +66,13 @@ void bind_thermal(nb::module_& module) {
             return std::pair(bounds.lower, bounds.upper);
         });
     nb::class_<geometry::Triangles, geometry::Surface>(module, "Triangles")
-        .def_prop_ro("open_sides", &geometry::Triangles::open_sides);
+        .def_prop_ro("open_sides", &geometry::Triangles::open_sides)
+        .def_prop_ro("undecided", [](const geometry::Triangles& triangles) {
+            std::optional<std::pair<domain::Vector, std::string>> found;
+            if (const auto& place = triangles.undecided())
+                found.emplace(place->at, place->reason);
+            return found;
+        });
     module.def(
         "stl",
         [](const std::string& file, double scale, const domain::Vector& offset) {

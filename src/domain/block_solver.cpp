@@ -227,6 +227,8 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
         buffers += 2 * volume.max_rank_bytes;
     }
     result.bytes += buffers;
+    for (const Zone& zone : mesh.zones())
+        result.bytes += zone.coordinates.bytes();
     add_own(decomposition, result);
     return result;
 }
@@ -244,6 +246,7 @@ void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
     if (sections != nullptr)
         sections_ = sections;
     run_ = std::make_unique<Run>(comm, declaration());
+    prepare_ranks();
     for (std::size_t b = 0; b < blocks(); ++b)
         prepare(block(b));
     for (std::size_t b = 0; b < blocks(); ++b)

@@ -149,6 +149,8 @@ class BlockSolver {
   protected:
     /// Return the declaration; called once.
     [[nodiscard]] virtual SolverDeclaration declare() const = 0;
+    /// Compute data that need all blocks of all ranks (collective); called before `prepare`.
+    virtual void prepare_ranks() {}
     /// Compute other data of a block, such as metrics; called before `initial`.
     virtual void prepare(const SolverBlock&) {}
     /// Set the owned values of the evolved fields.

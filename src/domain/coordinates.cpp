@@ -29,6 +29,7 @@ Coordinates Coordinates::rectilinear(std::array<std::vector<double>, 3> axes) {
                                             "ijk"[a] + " do not ascend at vertex " +
                                             std::to_string(i));
         result.limits_[a] = static_cast<std::int64_t>(axes[a].size());
+        result.bytes_ += result.limits_[a] * static_cast<std::int64_t>(sizeof(double));
     }
     result.vertex_ = [kept = std::make_shared<const std::array<std::vector<double>, 3>>(
                           std::move(axes))](const Index<3>& index) {
@@ -59,6 +60,7 @@ Coordinates Coordinates::curvilinear(const Index<3>& cells,
             throw std::invalid_argument(std::string("the array of ") + "xyz"[a] + " has " +
                                         std::to_string(xyz[a].size()) + " values; the zone has " +
                                         std::to_string(vertices) + " vertices");
+    result.bytes_ = static_cast<std::int64_t>(3 * vertices * sizeof(double));
     result.vertex_ = [limits = result.limits_,
                       kept = std::make_shared<const std::array<std::vector<double>, 3>>(
                           std::move(xyz))](const Index<3>& index) {

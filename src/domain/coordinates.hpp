@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -40,8 +41,12 @@ class Coordinates {
     /// Return whether x depends on i only, y on j and z on k: uniform or rectilinear.
     [[nodiscard]] bool is_rectilinear() const { return rectilinear_; }
 
+    /// Return the bytes of the arrays, which each rank has of all vertices; copies share them.
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
   private:
     Function vertex_;
+    std::int64_t bytes_ = 0;
     bool rectilinear_ = false;
     std::array<std::int64_t, 3> limits_{-1, -1, -1}; ///< vertices per axis; -1: unlimited
 };

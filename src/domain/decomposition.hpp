@@ -24,8 +24,8 @@ class Decomposition {
 
     /// Cut the zones of any mesh, and assign the blocks by METIS with few cell sides between ranks.
     /// Zones are cut more finely until the largest share of a rank is at most `max_imbalance` times
-    /// the mean; if that is not reached, the best result is returned. Throws `MeshError` if there
-    /// are fewer cells than ranks.
+    /// the mean; if that is not reached, the best result is returned. Each rank has a block. Throws
+    /// `MeshError` if there are fewer cells than ranks.
     static Decomposition multiblock(std::shared_ptr<const Mesh> mesh, int ranks,
                                     double max_imbalance = 1.05);
 

@@ -112,6 +112,14 @@ double imbalance_of(const Graph& graph, const Ranks& ranks, int count) {
            static_cast<double>(total);
 }
 
+/// Return whether each rank has a block. METIS may leave a rank without one.
+bool all_have_blocks(const Ranks& ranks, int count) {
+    std::vector<bool> has(static_cast<std::size_t>(count));
+    for (const idx_t rank : ranks)
+        has[static_cast<std::size_t>(rank)] = true;
+    return std::find(has.begin(), has.end(), false) == has.end();
+}
+
 /// Best assignment so far: if any is balanced, the balanced one with the fewest sides between
 /// ranks; otherwise the best balanced one.
 struct Best {
@@ -121,7 +129,7 @@ struct Best {
 
     void offer(const std::vector<Block>& cut, const Graph& graph, const Ranks& ranks, int count,
                double bound) {
-        if (ranks.size() != cut.size())
+        if (ranks.size() != cut.size() || !all_have_blocks(ranks, count))
             return;
         const double offered = imbalance_of(graph, ranks, count);
         const std::int64_t between = sides_between(graph, ranks);

@@ -48,10 +48,11 @@ class InsidePoints {
                     return a.position < b.position;
                 });
                 auto next = found.begin();
+                Winding winding;
                 for (std::int64_t i = box_.lower[0]; i < box_.upper[0]; ++i) {
                     while (next != found.end() && next->position < lattice.position(0, i))
-                        ++next;
-                    *value++ = (next - found.begin()) % 2 != 0;
+                        winding.pass(*next++);
+                    *value++ = winding.is_inside();
                 }
             }
     }

@@ -31,10 +31,10 @@ struct CutLink {
 
 /// Links along one axis that surfaces cut, in the order of k, j, i.
 ///
-/// Points are inside a closed surface if a line along axis 0 crosses it an odd number of times
-/// before them. A link with one end inside is always cut, also where rounding, or a line that only
-/// touches the surface, shows no crossing: it is then at the end that is nearer to the surface.
-/// Thus no path of uncut links joins inside and outside.
+/// Points are inside a closed surface by the `Winding` of a line along axis 0 before them. A link
+/// with one end inside is always cut, also where rounding, or a line that only touches the surface,
+/// shows no crossing: it is then at the end that is nearer to the surface. Thus no path of uncut
+/// links joins inside and outside.
 class CutLinks {
   public:
     CutLinks() = default;

@@ -102,8 +102,8 @@ class Builder {
     StlTriangles found_;
 };
 
-void read_binary(const File& file, Builder& builder) {
-    for (std::size_t at = start_bytes; at < file.bytes.size(); at += triangle_bytes) {
+void read_binary(const File& file, std::size_t end, Builder& builder) {
+    for (std::size_t at = start_bytes; at < end; at += triangle_bytes) {
         std::array<std::array<float, 3>, 3> corners;
         std::memcpy(&corners, file.bytes.data() + at + normal_bytes, sizeof corners);
         Triangle triangle;
@@ -121,15 +121,21 @@ std::string printable(const std::string& word) {
     return text;
 }
 
-/// Words of an ASCII file.
+/// Return whether a character ends a word: white space, or what old programs end files with.
+bool is_space(unsigned char c) { return std::isspace(c) != 0 || c == 0 || c == '\x1a'; }
+
+/// Words of an ASCII file, without a byte order mark.
 class Words {
   public:
-    explicit Words(const File& file) : file_(file), rest_(file.bytes) {}
+    explicit Words(const File& file) : file_(file), rest_(file.bytes) {
+        if (constexpr std::string_view mark = "\xef\xbb\xbf"; rest_.starts_with(mark))
+            rest_.remove_prefix(mark.size());
+    }
 
     /// Return the next word in lower case; empty at the end of the file.
     std::string next() {
-        skip([](unsigned char c) { return std::isspace(c) != 0; });
-        const std::string_view word = skip([](unsigned char c) { return std::isspace(c) == 0; });
+        skip(is_space);
+        const std::string_view word = skip([](unsigned char c) { return !is_space(c); });
         std::string lower(word);
         std::transform(lower.begin(), lower.end(), lower.begin(),
                        [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -221,13 +227,20 @@ StlTriangles read_stl(const std::filesystem::path& path, double scale, const Vec
         std::memcpy(&count, file.bytes.data() + header_bytes, sizeof count);
     const std::uint64_t expected = start_bytes + triangle_bytes * std::uint64_t{count};
     if (size >= start_bytes && size == expected) { // also where the header begins with 'solid'
-        read_binary(file, builder);
+        read_binary(file, expected, builder);
         return builder.finish();
     }
     // The text of an ASCII file has no zeros, the header of a binary one usually has.
     const std::string_view start = std::string_view(file.bytes).substr(0, start_bytes);
     if (Words(file).next() == "solid" && start.find('\0') == std::string_view::npos) {
         read_ascii(file, builder);
+        return builder.finish();
+    }
+    // Some programs pad a file; whole triangles behind the last one are none that are counted.
+    const std::string_view more = std::string_view(file.bytes).substr(std::min(expected, size));
+    if (count > 0 && size > expected &&
+        (more.size() < triangle_bytes || more.find_first_not_of('\0') == std::string_view::npos)) {
+        read_binary(file, expected, builder);
         return builder.finish();
     }
     if (size < start_bytes)

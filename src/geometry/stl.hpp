@@ -14,8 +14,9 @@ struct StlTriangles {
     std::int64_t degenerate = 0; ///< triangles with equal corners: they are not in `triangles`
 };
 
-/// Read a binary or an ASCII STL file; normals and attributes are not used. A corner of the surface
-/// is at `offset` + `scale` times the position in the file.
+/// Read a binary or an ASCII STL file; normals and attributes are not used, nor are a byte order
+/// mark and what fills the file behind the last triangle. A corner of the surface is at `offset` +
+/// `scale` times the position in the file.
 ///
 /// Throws `std::invalid_argument`, naming the file, if it cannot be read, is not STL, is truncated,
 /// has a position that is NaN or infinite, or has no triangles.

@@ -14,8 +14,6 @@ namespace {
 /// Maximum number of bins that a triangle is in, averaged over the triangles.
 constexpr std::size_t max_mean_bins = 8;
 
-Vector minus(const Vector& a, const Vector& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
-
 Vector cross(const Vector& a, const Vector& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
@@ -46,6 +44,23 @@ Vector unit_normal(const Triangle& triangle) {
     return normal;
 }
 
+/// Leave out triangles that are there twice, with the same sense.
+void erase_repeated(std::vector<Triangle>& triangles) {
+    std::vector<std::pair<Triangle, std::size_t>> all; // beginning with the smallest corner
+    for (std::size_t t = 0; t < triangles.size(); ++t) {
+        all.emplace_back(triangles[t], t);
+        Triangle& corners = all.back().first;
+        std::rotate(corners.begin(), std::min_element(corners.begin(), corners.end()),
+                    corners.end());
+    }
+    std::sort(all.begin(), all.end());
+    std::vector<bool> repeated(triangles.size());
+    for (std::size_t n = 1; n < all.size(); ++n)
+        repeated[all[n].second] = all[n].first == all[n - 1].first;
+    std::size_t number = 0;
+    std::erase_if(triangles, [&](const Triangle&) { return repeated[number++]; });
+}
+
 /// Return the number of sides that belong to an odd number of triangles.
 std::int64_t count_open_sides(const std::vector<Triangle>& triangles) {
     std::vector<std::pair<Vector, Vector>> sides;
@@ -61,41 +76,6 @@ std::int64_t count_open_sides(const std::vector<Triangle>& triangles) {
         side = next;
     }
     return open;
-}
-
-/// Position in a plane.
-using Position = std::array<double, 2>;
-
-/// Return whether the half-line from `p` along the first axis crosses the side from `u` to `v`. The
-/// result is the same for the side from `v` to `u`.
-bool is_crossed(Position u, Position v, const Position& p) {
-    if ((u[1] >= p[1]) == (v[1] >= p[1]))
-        return false;
-    if (u[1] > v[1])
-        std::swap(u, v);
-    if (p[0] <= std::min(u[0], v[0]))
-        return true;
-    if (p[0] > std::max(u[0], v[0]))
-        return false;
-    return (v[0] - u[0]) * (p[1] - u[1]) >= (p[0] - u[0]) * (v[1] - u[1]);
-}
-
-/// Return the position along `axis` where the line through `p` in the plane of `b` and `c` meets a
-/// triangle.
-double height(const Triangle& triangle, std::size_t axis, std::size_t b, std::size_t c,
-              const Vector& p) {
-    const Vector& origin = triangle[0];
-    const Vector first = minus(triangle[1], origin), second = minus(triangle[2], origin);
-    const auto [lowest, highest] =
-        std::minmax({triangle[0][axis], triangle[1][axis], triangle[2][axis]});
-    const double area = first[b] * second[c] - first[c] * second[b];
-    const double db = p[b] - origin[b], dc = p[c] - origin[c];
-    const double s = (db * second[c] - dc * second[b]) / area;
-    const double t = (first[b] * dc - first[c] * db) / area;
-    const double found = origin[axis] + s * first[axis] + t * second[axis];
-    if (!std::isfinite(found)) // parallel to the line
-        return 0.5 * (lowest + highest);
-    return std::clamp(found, lowest, highest);
 }
 
 } // namespace
@@ -171,6 +151,7 @@ template <class Visit> void Triangles::Bins::visit(const Vector& point, const Vi
 
 Triangles::Triangles(std::vector<Triangle> triangles) : triangles_(std::move(triangles)) {
     std::erase_if(triangles_, has_equal_corners);
+    erase_repeated(triangles_);
     if (triangles_.empty())
         throw std::invalid_argument("a surface needs triangles");
     bounds_ = {triangles_[0][0], triangles_[0][0]};
@@ -184,6 +165,7 @@ Triangles::Triangles(std::vector<Triangle> triangles) : triangles_(std::move(tri
             }
     }
     open_sides_ = count_open_sides(triangles_);
+    orientation_ = orientation_of(triangles_);
     for (std::size_t axis = 0; axis < 3; ++axis)
         bins_.emplace_back(triangles_, bounds_, axis);
 }
@@ -194,17 +176,12 @@ void Triangles::crossings(std::size_t axis, const Vector& point,
     for (const std::size_t a : {b, c})
         if (!(bounds_.lower[a] <= point[a] && point[a] <= bounds_.upper[a]))
             return;
-    const Position p{point[b], point[c]};
     bins_[axis].visit(point, [&](std::size_t n) {
-        const Triangle& triangle = triangles_[n];
-        bool inside = false;
-        for (std::size_t side = 0; side < 3; ++side) {
-            const Vector& u = triangle[side];
-            const Vector& v = triangle[(side + 1) % 3];
-            inside = inside != is_crossed({u[b], u[c]}, {v[b], v[c]}, p);
-        }
-        if (inside)
-            found.push_back({height(triangle, axis, b, c, point), normals_[n]});
+        const int turns = turns_around(triangles_[n], axis, point);
+        if (turns == 0)
+            return;
+        const int turn = orientation_.undecided ? 0 : turns * orientation_.sense[n];
+        found.push_back({height(triangles_[n], axis, point), normals_[n], turn});
     });
 }
 

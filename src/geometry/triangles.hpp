@@ -4,17 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "geometry/orientation.hpp"
 #include "geometry/surface.hpp"
 
 namespace uzushio::geometry {
-
-/// Corners of a triangle.
-using Triangle = std::array<domain::Vector, 3>;
-
-/// Return whether two corners are equal.
-[[nodiscard]] inline bool has_equal_corners(const Triangle& triangle) {
-    return triangle[0] == triangle[1] || triangle[1] == triangle[2] || triangle[2] == triangle[0];
-}
 
 /// Surface of triangles.
 ///
@@ -22,8 +15,9 @@ using Triangle = std::array<domain::Vector, 3>;
 /// cross the half-line from the line's point towards higher positions. Whether a side crosses it
 /// depends on that side alone, so that triangles that share a side agree on it: rounding can
 /// neither lose nor double a crossing of a closed surface. A line through a side or a corner counts
-/// as a line at an infinitesimal distance below. Triangles with equal corners have no effect;
-/// those with three corners on a line are kept, because their neighbours share sides with them.
+/// as a line at an infinitesimal distance below. Triangles with equal corners have no effect, nor
+/// have repetitions of triangles; those with three corners on a line are kept, because their
+/// neighbours share sides with them.
 class Triangles : public Surface {
   public:
     /// Throws `std::invalid_argument` if there are no triangles.
@@ -37,6 +31,10 @@ class Triangles : public Surface {
     [[nodiscard]] std::size_t size() const { return triangles_.size(); }
     /// Return the number of sides that belong to an odd number of triangles.
     [[nodiscard]] std::int64_t open_sides() const { return open_sides_; }
+    /// Return the place where the surface does not decide what is inside, if there is one.
+    [[nodiscard]] const std::optional<Undecided>& undecided() const {
+        return orientation_.undecided;
+    }
 
   private:
     /// Rectangles of a plane normal to an axis, each with the triangles whose projections may
@@ -60,6 +58,7 @@ class Triangles : public Surface {
     std::vector<domain::Vector> normals_;
     Bounds bounds_;
     std::int64_t open_sides_;
+    Orientation orientation_;
     std::vector<Bins> bins_; ///< of each axis
 };
 

@@ -131,9 +131,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
     return result;
 }
 
-void FlowSolver::prepare(const SolverBlock&) {
-    if (projection_)
-        return;
+void FlowSolver::prepare_ranks() {
     if (!flow_.bodies.empty())
         bodies_.emplace(comm(), decomposition(), rank(), flow_, axes_, metrics_,
                         field(velocity_name));

@@ -47,7 +47,7 @@ class FlowSolver : public domain::BlockSolver {
 
   protected:
     [[nodiscard]] domain::SolverDeclaration declare() const override;
-    void prepare(const domain::SolverBlock& block) override;
+    void prepare_ranks() override;
     void initial(const domain::SolverBlock& block) override;
     void derive(const domain::SolverBlock& block, std::string_view field, double time) override;
     void before_rhs(double time) override;

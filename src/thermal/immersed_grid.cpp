@@ -203,10 +203,11 @@ int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
             continue;
         found.clear();
         surfaces_[surface]->crossings(0, point, found);
-        const auto below = std::count_if(found.begin(), found.end(), [&](const auto& crossing) {
-            return crossing.position < point[0];
-        });
-        if (below % 2 == 1)
+        geometry::Winding winding;
+        for (const geometry::Crossing& crossing : found)
+            if (crossing.position < point[0])
+                winding.pass(crossing);
+        if (winding.is_inside())
             return body_[surface];
     }
     return -1;

@@ -78,7 +78,13 @@ def write_stl(path: Path, kind: str) -> None:
         triangles["corners"][:, 2, 0] = 5
     if kind == "nan":
         triangles["corners"][1, 2, 0] = np.nan
-    kept = {"empty": 0, "open": 7}.get(kind, 8)
+    if kind == "walled":  # a triangle between three corners of the middle
+        triangles = np.concatenate([triangles, triangles[:1]])
+        triangles["corners"][8] = corners[0], corners[1], corners[2]
+    if kind == "turned":  # each triangle in both senses
+        triangles = np.concatenate([triangles, triangles])
+        triangles["corners"][8:] = triangles["corners"][8:, ::-1]
+    kept = {"empty": 0, "open": 7}.get(kind, len(triangles))
     count = 9 if kind == "short" else kept
     path.write_bytes(
         b"octahedron".ljust(80) + count.to_bytes(4, "little") + triangles[:kept].tobytes()
@@ -151,6 +157,38 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
             np.testing.assert_array_equal(other[name], values, err_msg=name)
 
 
+def test_as_many_ranks_as_cells_have_the_bits_of_one(uzushio: Run, tmp_path: Path) -> None:
+    wall = {"type": "wall"}
+    hot = wall | {"values": {"temperature": 1}}
+    lid = {"type": "wall", "velocity": [1, 0, 0]}
+    case = {
+        "solver": "thermal",
+        "grid": {"x": {"cells": 2}, "y": {"cells": 3}, "z": {"cells": 1}},
+        "periodic": ["z"],
+        "fluid": {"viscosity": 0.1},
+        "scalars": {"temperature": {"diffusivity": 0.1}},
+        "boundaries": {"x-min": hot, "x-max": wall, "y-min": wall, "y-max": lid},
+        "time": {"dt": 0.01, "steps": 5},
+        "statistics": {"every": 1, "fields": ["temperature"]},
+        "publish": {"engine": "file"},
+        "output": {"figures": False},
+    }
+    (tmp_path / "thin.yaml").write_text(yaml.safe_dump(case))
+    found = []
+    for ranks in (1, 5, 6):
+        folder = tmp_path / f"thin{ranks}"
+        done = uzushio("run", tmp_path / "thin.yaml", "--ranks", ranks, "--out", folder)
+        assert done.returncode == 0, done.stderr
+        found.append(arrays(folder, 5))
+    assert found[0]["temperature"].max() > 0.01
+    for name, values in found[0].items():
+        for other in found[1:]:
+            np.testing.assert_array_equal(other[name], values, err_msg=name)
+    refused = uzushio("run", tmp_path / "thin.yaml", "--ranks", 7, "--out", tmp_path / "thin7")
+    assert refused.returncode == 1
+    assert "cannot be shared by 7 ranks; use fewer ranks" in " ".join(refused.stderr.split())
+
+
 def test_the_field_fluid_marks_the_cells_outside_bodies() -> None:
     case = ThermalCase.model_validate(CASE | {"bodies": {"ball": BALL}})
     solver = ThermalSolver(case, MPI.COMM_SELF)
@@ -163,11 +201,14 @@ def test_the_field_fluid_marks_the_cells_outside_bodies() -> None:
     np.testing.assert_array_equal(fluid, distance > BALL["radius"])
 
 
-def test_check_tells_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:
+def test_check_and_the_run_tell_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:
     write_stl(tmp_path / "figure.stl", "open")
     done = uzushio("check", write(tmp_path / "case.yaml", bodies={"b": FIGURE}), timeout=120)
     assert done.returncode == 0, done.stderr
     assert "the surface of bodies.b is open: 3 sides" in " ".join(done.stdout.split())
+    done = uzushio("run", tmp_path / "case.yaml", "--set", "time.steps=1", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "note: the surface of bodies.b is open: 3 sides" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -245,12 +286,20 @@ def test_check_tells_of_an_open_surface(uzushio: Run, tmp_path: Path) -> None:
             {"bodies": {"b": FIGURE | {"file": "open.stl", "conduction": HEATED["conduction"]}}},
             "bodies.b: 'conduction' needs a closed surface, and 3 sides",
         ),
+        (
+            {"bodies": {"b": FIGURE | {"file": "walled.stl", "conduction": HEATED["conduction"]}}},
+            "needs a closed surface, and 3 sides of its triangles have no second triangle, at (",
+        ),
+        (
+            {"bodies": {"b": FIGURE | {"file": "turned.stl", "conduction": HEATED["conduction"]}}},
+            "needs a closed surface, and its triangles enclose no volume, at (",
+        ),
     ],
 )
 def test_contradictions_are_errors(
     uzushio: Run, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    for name in ("figure", "short", "nan", "empty", "open"):
+    for name in ("figure", "short", "nan", "empty", "open", "walled", "turned"):
         write_stl(tmp_path / f"{name}.stl", name)
     done = uzushio("run", write(tmp_path / "case.yaml", **changes), timeout=120)
     assert done.returncode != 0

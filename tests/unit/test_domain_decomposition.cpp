@@ -111,6 +111,18 @@ TEST(Decomposition, BalancesMultiblockMeshesWithinTheBound) {
     }
 }
 
+TEST(Decomposition, GivesEachRankABlockOfAFewCells) {
+    for (const Index<3>& cells : {Index<3>{2, 3, 1}, {3, 3, 1}, {5, 2, 1}, {4, 4, 1}, {2, 3, 2}}) {
+        const auto mesh = box_mesh(cells, {false, false, true});
+        for (int ranks = 1; ranks <= Box<3>::of(cells).volume(); ++ranks) {
+            const auto decomposition = Decomposition::multiblock(mesh, ranks);
+            for (int rank = 0; rank < ranks; ++rank)
+                EXPECT_GT(decomposition.blocks_of(rank).size(), 0U)
+                    << "of " << cells[0] << " x " << cells[1] << " cells on " << ranks << " ranks";
+        }
+    }
+}
+
 TEST(Decomposition, AssignsNeighboursToTheSameRank) {
     // Compared with the same blocks assigned in turn.
     const auto mesh = cylinder_mesh(12, 12);

@@ -46,13 +46,19 @@ def test_a_face_may_have_a_condition_for_each_of_its_parts() -> None:
 def test_curvilinear_coordinates_are_arrays_of_all_vertices() -> None:
     k, j, i = np.meshgrid(np.arange(3.0), np.arange(4.0), np.arange(5.0), indexing="ij")
     vertices = np.stack([i + 0.1 * j, j, k], axis=-1)
-    zone = Zone("bent", (4, 3, 2), Coordinates.curvilinear(vertices))
-    for face in ("i-min", "i-max", "j-min", "j-max", "k-min", "k-max"):
-        zone.set_boundary(face, "wall")
-    field = Field("u", boundaries={"wall": zero_gradient()})
-    out = np.empty((3, 2, 2, 3))
-    solver(Declaration(Mesh([zone]), [field])).write_vertices(0, (3, 2, 0), out)
+
+    def made(coordinates: Coordinates) -> _core.domain.BlockSolver:
+        zone = Zone("bent", (4, 3, 2), coordinates)
+        for face in ("i-min", "i-max", "j-min", "j-max", "k-min", "k-max"):
+            zone.set_boundary(face, "wall")
+        return solver(Declaration(Mesh([zone]), [Field("u", boundaries={"wall": zero_gradient()})]))
+
+    bent, out = made(Coordinates.curvilinear(vertices)), np.empty((3, 2, 2, 3))
+    bent.write_vertices(0, (3, 2, 0), out)
     np.testing.assert_array_equal(out, vertices[:3, 2:4, 3:5])
+    for ranks in (1, 2):  # each rank has all vertices
+        more = bent.estimate(ranks)["bytes"] - made(UNIFORM).estimate(ranks)["bytes"]
+        assert more == vertices.nbytes
 
 
 def solver(declaration: Declaration, derive: object = None) -> _core.domain.BlockSolver:

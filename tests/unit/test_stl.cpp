@@ -12,6 +12,8 @@
 namespace uzushio::geometry {
 namespace {
 
+using std::string_literals::operator""s;
+
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 template <class Value> std::string bytes_of(const Value& value) {
@@ -78,6 +80,17 @@ TEST_F(Stl, IsReadFromBinaryAndAscii) {
     EXPECT_EQ(read(ascii(box_) + ascii(box_)).triangles.size(), 24);
     const std::vector<Triangle> moved = read(binary(box_), 0.5, {1, -1, 3}).triangles;
     EXPECT_EQ(moved, box_triangles({1, -1, 3}, {1.5, 0, 5}));
+}
+
+TEST_F(Stl, IsReadWithAByteOrderMarkAndPadding) {
+    for (const std::string& end : {std::string("\x1a"), std::string(600, '\0'), "\r\n"s, "\n\0"s}) {
+        EXPECT_EQ(read("\xef\xbb\xbf" + ascii(box_) + end).triangles, box_);
+        EXPECT_EQ(read(binary(box_) + end).triangles, box_);
+    }
+    const std::string uncounted = binary(box_) + std::string(50, 'x');
+    EXPECT_EQ(error(uncounted),
+              "is truncated, or not an STL file: a binary one of 12 triangles has "
+              "684 bytes, this one has 734");
 }
 
 TEST_F(Stl, CountsDegenerateTriangles) {

@@ -123,6 +123,30 @@ def test_pictures_show_the_surroundings_of_small_bodies() -> None:
     (left, right), (bottom, top) = window(case, plane)
     assert (left, right) == pytest.approx((0.0, 1.3))
     assert (bottom, top) == pytest.approx((0.6, 2.4))
+    stream = {"type": "inflow", "velocity": [1, 0, 0]}
+    sides = case.model_dump()["boundaries"] | {"x-min": stream, "x-max": {"type": "outflow"}}
+    wake = case_of(bodies={"ball": small}, grid=grid, boundaries=sides)
+    assert window(wake, plane)[0] == pytest.approx((0.0, 2.0))  # to the end of the wake
+
+
+def test_a_start_without_disturbances_is_noted_where_a_wake_would_shed() -> None:
+    def notes(centre: float = 0.5, viscosity: float = 0.002, **initial: Any) -> str:
+        stream = {"type": "inflow", "velocity": [1, 0, 0]}
+        sides = {"x-min": stream, "x-max": {"type": "outflow"}, "y-min": WALL, "y-max": WALL}
+        body = {"shape": "cylinder", "centre": [0.5, centre, 0], "radius": 0.1, "axis": "z"}
+        case = case_of(
+            grid={"x": {"cells": 20, "length": 2}, "y": {"cells": 20}},
+            fluid={"viscosity": viscosity},
+            boundaries=sides,
+            bodies={"cylinder": body},
+            initial={"velocity": [1, 0, 0], **initial},
+        )
+        return " ".join(ThermalSolver.estimate(case, 1).notes)
+
+    assert "'initial.noise'" in notes()
+    assert "noise" not in notes(noise={"velocity": 0.01})
+    assert "noise" not in notes(centre=0.51)
+    assert "noise" not in notes(viscosity=0.01)  # Re = 20: the wake is steady
 
 
 def test_axes_and_legends_name_fields_and_units() -> None:

@@ -205,6 +205,89 @@ TEST(CutLinks, SeparateInsideAndOutsideWhereTheSurfaceIsAtPoints) {
     });
 }
 
+/// Return whether lines along each axis find a point inside.
+std::array<bool, 3> is_inside(const Triangles& surface, const Vector& point) {
+    std::array<bool, 3> inside{};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        std::vector<Crossing> found;
+        surface.crossings(axis, point, found);
+        Winding winding;
+        for (const Crossing& crossing : found)
+            if (crossing.position < point[axis])
+                winding.pass(crossing);
+        inside[axis] = winding.is_inside();
+    }
+    return inside;
+}
+
+std::vector<Triangle> joined(std::vector<Triangle> all, const std::vector<Triangle>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+/// Return a box with triangles that face outwards.
+std::vector<Triangle> outwards(std::vector<Triangle> box) {
+    const std::vector<signed char> sense = orientation_of(box).sense;
+    for (std::size_t t = 0; t < box.size(); ++t)
+        if (sense[t] < 0)
+            std::swap(box[t][1], box[t][2]);
+    return box;
+}
+
+std::vector<Triangle> reversed(std::vector<Triangle> all) {
+    for (Triangle& triangle : all)
+        std::swap(triangle[1], triangle[2]);
+    return all;
+}
+
+constexpr std::array<bool, 3> yes{true, true, true}, no{false, false, false};
+
+TEST(Triangles, HaveTheInsideOfAllShellsThatOverlapOrAreThereTwice) {
+    const std::vector<Triangle> low = box_triangles({0, 0, 0}, {2, 2, 2}); // face both sides
+    const std::vector<Triangle> high = outwards(box_triangles({1, 1, 1}, {3, 3, 3}));
+    for (const Triangles& surface : {Triangles(joined(low, high)), Triangles(joined(high, low)),
+                                     Triangles(joined(reversed(high), joined(low, low)))}) {
+        EXPECT_FALSE(surface.undecided());
+        for (const double at : {0.5, 1.5, 2.5})
+            EXPECT_EQ(is_inside(surface, {at, at + 0.01, at + 0.02}), yes) << at;
+        EXPECT_EQ(is_inside(surface, {0.5, 0.6, 2.5}), no);
+    }
+}
+
+TEST(Triangles, HaveCavitiesWhereAPartFacesTheOtherWay) {
+    const std::vector<Triangle> wall = outwards(box_triangles({0, 0, 0}, {4, 4, 4}));
+    const std::vector<Triangle> inner = outwards(box_triangles({1, 1, 1}, {3, 3, 3}));
+    const std::vector<Triangle> core = outwards(box_triangles({1.5, 1.5, 1.5}, {2.5, 2.5, 2.5}));
+    const Vector in_core{2, 2.1, 2.2}, in_cavity{1.2, 2.1, 2.2}, in_wall{0.5, 2.1, 2.2};
+    const std::vector<Triangle> hollow = joined(joined(wall, reversed(inner)), core);
+    for (const Triangles& surface : {Triangles(hollow), Triangles(reversed(hollow))}) {
+        EXPECT_EQ(is_inside(surface, in_core), yes);
+        EXPECT_EQ(is_inside(surface, in_cavity), no);
+        EXPECT_EQ(is_inside(surface, in_wall), yes);
+    }
+    EXPECT_EQ(is_inside(Triangles(joined(wall, inner)), in_cavity), yes);
+    // Two boxes with a common face, which is there in both senses.
+    const Triangles beside(joined(wall, outwards(box_triangles({4, 0, 0}, {6, 4, 4}))));
+    EXPECT_FALSE(beside.undecided());
+    EXPECT_EQ(is_inside(beside, {5, 2.1, 2.2}), yes);
+}
+
+TEST(Triangles, TellWhereTheyDoNotDecideWhatIsInside) {
+    const std::vector<Triangle> wall = outwards(box_triangles({0, 0, 0}, {4, 4, 4}));
+    const std::vector<Triangle> mixed = box_triangles({1, 1, 1}, {3, 3, 3});
+    const Triangles nested(joined(wall, mixed)); // solid or a cavity
+    ASSERT_TRUE(nested.undecided());
+    EXPECT_EQ(nested.undecided()->at, mixed[0][0]);
+    EXPECT_EQ(is_inside(nested, {2, 2.1, 2.2}), no);                  // by parity
+    EXPECT_TRUE(Triangles(joined(wall, reversed(wall))).undecided()); // no volume
+    std::vector<Triangle> divided = wall; // by a triangle from side to side
+    divided.push_back({{{0, 0, 0}, {4, 0, 0}, {4, 4, 4}}});
+    ASSERT_TRUE(Triangles(divided).undecided());
+    divided = wall;
+    divided.pop_back();
+    EXPECT_TRUE(Triangles(divided).undecided());
+}
+
 TEST(Triangles, KeepThinOnesAndAreOpenWithoutANeighbour) {
     std::vector<Triangle> all = box_triangles({0, 0, 0}, {1, 1, 1});
     const Triangle cut = all.back();

@@ -150,6 +150,27 @@ def test_a_mesh_may_have_one_or_two_points_along_an_axis(tmp_path: Path) -> None
     np.testing.assert_allclose(omega[..., :2], 0, atol=1e-12)
 
 
+def test_a_flow_in_a_plane_has_the_vorticity_and_q_of_its_rotation(tmp_path: Path) -> None:
+    rate, lines = 1.7, (np.array([0.5]), LINES[1], LINES[2])
+
+    def velocity(x, y, z, n):
+        return np.stack([-rate * y, rate * x], axis=-1)
+
+    made = Flow({"m": lines}, {"velocity": ("m", velocity)})
+    sources = """\
+  omega: {kind: vorticity, of: velocity}
+  q: {kind: q_criterion, of: [velocity.x, velocity.y]}
+  div: {kind: divergence, of: velocity}
+"""
+    omega, q, div = grab(made, sources, "omega", "q", "div", folder=tmp_path)
+    assert omega.shape == (1, len(lines[1]), len(lines[2]))
+    np.testing.assert_allclose(omega, 2 * rate, rtol=1e-12)
+    np.testing.assert_allclose(q, rate**2, rtol=1e-12)
+    np.testing.assert_allclose(div, 0, atol=1e-12)
+    with pytest.raises(Exception, match="two on a mesh with one layer along z"):
+        grab(flow(zero, zero, zero), "  s: {kind: vorticity, of: [u, v]}", "s", folder=tmp_path)
+
+
 def annulus(folder: Path, text: str) -> None:
     """Solid-body rotation on a mesh around a pipe, with curvilinear coordinates."""
     radius, angle, height = stretched(7, 1.0, 2.0), np.linspace(0.0, 3.0, 13), np.linspace(0, 1, 5)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from uzushio.errors import LaunchError, UzushioError
 from uzushio.parallel import launch
 from uzushio.parallel.affinity import Policy
+from uzushio.parallel.allocation import keep_freed_memory
 from uzushio.parallel.signals import stop_signals
 from uzushio.parallel.sync import guarded
 
@@ -43,6 +44,7 @@ def run_on_ranks(
         debug: print tracebacks of errors.
     """
     launch.prepare_environment()
+    keep_freed_memory()
     from mpi4py import MPI
 
     comm = launch.program_comm(MPI.COMM_WORLD)

@@ -57,7 +57,10 @@ class _Run:
         kind = registry.solver_class(case.solver)
         modules = RunResults.modules(kind, case, job.figures)
         job.prepare(modules, lambda: check_published(case, kind))
-        memory.require(job.comm, kind.estimate(case, job.comm.size).memory_per_rank, "the run")
+        estimate = kind.estimate(case, job.comm.size)
+        memory.require(job.comm, estimate.memory_per_rank, "the run")
+        for note in estimate.notes:
+            job.say(f"note: {note}")
         began = time.monotonic()
         self._solver: Solver = kind(case, job.comm)
         self._sections = self._solver.sections

@@ -272,15 +272,17 @@ class Graph:
 
     def _velocity(self, name: str, settings: SourceSettings) -> VelocityGradient:
         fields = settings.fields
-        if len(fields) == 1 and self.stream.quantity(fields[0]).components == 3:
+        if len(fields) == 1 and self.stream.quantity(fields[0]).components in (2, 3):
             fields = [part.name for part in components_of(self.stream.quantity(fields[0]))]
-        if len(fields) != 3:
+        plane = self.stream.grid_of(fields[0])
+        is_flat = plane.points.count[0] == 1 and plane.coordinates is not None
+        if len(fields) != 3 and not (len(fields) == 2 and is_flat):
             raise PipelineError(
                 f"the kind {settings.kind} is of a velocity: three fields along x, y and z, or one "
-                "with three components"
+                "with three components; two on a mesh with one layer along z"
             )
         fields = [self.stream.scalar(field).name for field in fields]
-        components = 3 if settings.kind == "vorticity" else 1
+        components = 3 if settings.kind == "vorticity" and len(fields) == 3 else 1
         quantity, grid = self._quantity(name, settings, fields, components)
         of = [self.on_grid(field, grid) for field in fields]
         return VelocityGradient(quantity, grid, of, str(settings.kind))

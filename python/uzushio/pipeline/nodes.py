@@ -204,6 +204,8 @@ class Derivatives(Node):
         taken, tables, offset, mesh = self._arguments(box, values)
         dtype = self.quantity.dtype
         fields = [_typed(_inside(values[name], taken), dtype) for name in self._fields]
+        if len(fields) == 2:  # a velocity in the plane
+            fields.append(np.zeros_like(fields[0]))
         out = allocate((components, *box.count), dtype)
         _core.pipeline.differentiate(
             self._kind, fields, tables, offset, list(out), mesh, default_threads()
@@ -234,11 +236,16 @@ class Gradient(Derivatives):
 
 
 class VelocityGradient(Derivatives):
-    """Quantity computed from all derivatives of a velocity, such as vorticity."""
+    """Quantity computed from all derivatives of a velocity, such as vorticity.
+
+    The vorticity of a velocity in the plane is its component along z.
+    """
 
     def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Compute by the kernel, in one pass."""
         components = self.quantity.components
+        if self._kind == _core.pipeline.Quantity.vorticity and components == 1:
+            return self._differentiate(3, box, values, allocate)[2]
         out = self._differentiate(components, box, values, allocate)
         return out[0] if components == 1 else np.moveaxis(out, 0, -1)
 

@@ -315,10 +315,13 @@ class ThermalCase(BlockCase):
             except ValueError as error:
                 raise ValueError(f"bodies.{name}: {error}") from error
             corners = surface.corners
-            if isinstance(body, Stl) and body.conduction and surface.open_sides:
+            if isinstance(body, Stl) and body.conduction and surface.undecided:
+                (x, y, z), reason = surface.undecided
+                if count := surface.open_sides:
+                    reason = f"and {count:,} sides of its triangles have no second triangle"
                 raise ValueError(
-                    f"bodies.{name}: 'conduction' needs a closed surface, and "
-                    f"{surface.open_sides:,} sides of its triangles have no second triangle"
+                    f"bodies.{name}: 'conduction' needs a closed surface, {reason}, at "
+                    f"({x:.6g}, {y:.6g}, {z:.6g})"
                 )
             reach = list(zip(*corners, strict=True))[: len(faces)]
             if misfit := _misfit(reach, faces, bool(self.seeds)):

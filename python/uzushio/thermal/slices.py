@@ -100,13 +100,20 @@ def reach(case: ThermalCase) -> list[tuple[float, float]]:
 
 
 def window(case: ThermalCase, one: Plane) -> list[tuple[float, float]]:
-    """Return the part of a plane that pictures show: around the bodies, where they are small."""
+    """Return the part of a plane that pictures show: around small bodies, and to the outflow."""
     ends = reach(case)
     around = _AROUND * max(high - low for low, high in ends)
     shown = []
     for axis, edges in zip(one.axes, one.edges, strict=True):
-        low, high = ends[axis]
-        shown.append((max(edges[0], low - around), min(edges[-1], high + around)))
+        low, high = ends[axis][0] - around, ends[axis][1] + around
+        sides = (case.boundaries.get(f"{AXES[axis]}-{end}") for end in ("min", "max"))
+        below, above = (side is not None and side.type == "outflow" for side in sides)
+        shown.append(
+            (
+                edges[0] if below else max(edges[0], low),
+                edges[-1] if above else min(edges[-1], high),
+            )
+        )
     return shown
 
 

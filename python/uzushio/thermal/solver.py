@@ -23,6 +23,7 @@ from uzushio.thermal.initial import InitialFields
 from uzushio.thermal.pressure_estimate import pressure_arrays, stall_note
 from uzushio.thermal.series import NAME as SERIES
 from uzushio.thermal.series import Series
+from uzushio.thermal.symmetry import rests_symmetric
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,6 +56,12 @@ class ThermalSolver(BlockSolver):
                     f"the surface of bodies.{name} is open: {count:,} sides of its triangles have "
                     "no second triangle. Fluid is on both sides of it where a path leads there."
                 )
+        if rests_symmetric(case):
+            notes.append(
+                "the flow and its bodies are symmetric and begin without disturbances: vortices "
+                "are shed late, by rounding errors. 'initial.noise' (velocity: 0.01, say) begins "
+                "with some."
+            )
         found = super().estimate(case, ranks)
         if note := stall_note(case):
             notes.append(note)
