@@ -230,6 +230,7 @@ class Estimate:
         field_arrays: the same memory in arrays of the size of one scalar field of the rank.
         traffic: kind of communication ("all-to-all", "halo", …) to its `Traffic` in one step.
         notes: remarks for users, for example on a coarse resolution.
+        result_notes: remarks on what results may lack, which the run prints too.
         checkpoint_bytes: size of one checkpoint; 0 if not known.
         field_bytes: sizes of the fields that can be published, by name; empty if not known.
         step_length: length of a step in time; None if not known before the run.
@@ -240,6 +241,7 @@ class Estimate:
     field_arrays: float
     traffic: Mapping[str, Traffic]
     notes: tuple[str, ...] = ()
+    result_notes: tuple[str, ...] = ()
     checkpoint_bytes: int = 0
     field_bytes: Mapping[str, int] = field(default_factory=dict)
     step_length: float | None = None

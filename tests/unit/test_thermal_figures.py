@@ -141,7 +141,7 @@ def test_a_start_without_disturbances_is_noted_where_a_wake_would_shed() -> None
             bodies={"cylinder": body},
             initial={"velocity": [1, 0, 0], **initial},
         )
-        return " ".join(ThermalSolver.estimate(case, 1).notes)
+        return " ".join(ThermalSolver.estimate(case, 1).result_notes)
 
     assert "'initial.noise'" in notes()
     assert "noise" not in notes(noise={"velocity": 0.01})

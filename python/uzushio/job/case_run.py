@@ -59,7 +59,7 @@ class _Run:
         job.prepare(modules, lambda: check_published(case, kind))
         estimate = kind.estimate(case, job.comm.size)
         memory.require(job.comm, estimate.memory_per_rank, "the run")
-        for note in estimate.notes:
+        for note in estimate.result_notes:
             job.say(f"note: {note}")
         began = time.monotonic()
         self._solver: Solver = kind(case, job.comm)

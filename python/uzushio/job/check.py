@@ -40,7 +40,7 @@ def check_run(
     launch.prepare_environment()
     _print_time(steps, kind.seconds_per_step(case, ranks), console)
     _print_disk(case, estimate, steps, console)
-    for note in estimate.notes:
+    for note in (*estimate.notes, *estimate.result_notes):
         console.print(f"note: {note}")
     if policy is not Policy.NONE:
         console.print(plan(policy, ranks, case.threads_per_rank).check_text())

@@ -73,7 +73,7 @@ class ThermalSolver(BlockSolver):
             found,
             memory_per_rank=found.memory_per_rank + round(arrays * field),
             field_arrays=found.field_arrays + arrays,
-            notes=tuple(notes),
+            result_notes=tuple(notes),
         )
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
