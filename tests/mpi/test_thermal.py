@@ -157,38 +157,6 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
             np.testing.assert_array_equal(other[name], values, err_msg=name)
 
 
-def test_as_many_ranks_as_cells_have_the_bits_of_one(uzushio: Run, tmp_path: Path) -> None:
-    wall = {"type": "wall"}
-    hot = wall | {"values": {"temperature": 1}}
-    lid = {"type": "wall", "velocity": [1, 0, 0]}
-    case = {
-        "solver": "thermal",
-        "grid": {"x": {"cells": 2}, "y": {"cells": 3}, "z": {"cells": 1}},
-        "periodic": ["z"],
-        "fluid": {"viscosity": 0.1},
-        "scalars": {"temperature": {"diffusivity": 0.1}},
-        "boundaries": {"x-min": hot, "x-max": wall, "y-min": wall, "y-max": lid},
-        "time": {"dt": 0.01, "steps": 5},
-        "statistics": {"every": 1, "fields": ["temperature"]},
-        "publish": {"engine": "file"},
-        "output": {"figures": False},
-    }
-    (tmp_path / "thin.yaml").write_text(yaml.safe_dump(case))
-    found = []
-    for ranks in (1, 5, 6):
-        folder = tmp_path / f"thin{ranks}"
-        done = uzushio("run", tmp_path / "thin.yaml", "--ranks", ranks, "--out", folder)
-        assert done.returncode == 0, done.stderr
-        found.append(arrays(folder, 5))
-    assert found[0]["temperature"].max() > 0.01
-    for name, values in found[0].items():
-        for other in found[1:]:
-            np.testing.assert_array_equal(other[name], values, err_msg=name)
-    refused = uzushio("run", tmp_path / "thin.yaml", "--ranks", 7, "--out", tmp_path / "thin7")
-    assert refused.returncode == 1
-    assert "cannot be shared by 7 ranks; use fewer ranks" in " ".join(refused.stderr.split())
-
-
 def test_the_field_fluid_marks_the_cells_outside_bodies() -> None:
     case = ThermalCase.model_validate(CASE | {"bodies": {"ball": BALL}})
     solver = ThermalSolver(case, MPI.COMM_SELF)

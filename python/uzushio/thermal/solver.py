@@ -63,8 +63,7 @@ class ThermalSolver(BlockSolver):
                 "with some."
             )
         found = super().estimate(case, ranks)
-        if note := stall_note(case):
-            notes.append(note)
+        note = stall_note(case)
         arrays = pressure_arrays(case, ranks)
         if case.bodies:
             arrays += 1 + len(case.grid.axes)  # phase of cells, open faces
@@ -73,6 +72,7 @@ class ThermalSolver(BlockSolver):
             found,
             memory_per_rank=found.memory_per_rank + round(arrays * field),
             field_arrays=found.field_arrays + arrays,
+            notes=(note,) if note else (),
             result_notes=tuple(notes),
         )
 
