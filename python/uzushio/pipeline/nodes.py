@@ -245,7 +245,7 @@ class VelocityGradient(Derivatives):
         """Compute by the kernel, in one pass."""
         components = self.quantity.components
         if self._kind == _core.pipeline.Quantity.vorticity and components == 1:
-            return self._differentiate(3, box, values, allocate)[2]
+            return np.asarray(self._differentiate(3, box, values, allocate)[2])
         out = self._differentiate(components, box, values, allocate)
         return out[0] if components == 1 else np.moveaxis(out, 0, -1)
 

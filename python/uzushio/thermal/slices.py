@@ -106,8 +106,10 @@ def window(case: ThermalCase, one: Plane) -> list[tuple[float, float]]:
     shown = []
     for axis, edges in zip(one.axes, one.edges, strict=True):
         low, high = ends[axis][0] - around, ends[axis][1] + around
-        sides = (case.boundaries.get(f"{AXES[axis]}-{end}") for end in ("min", "max"))
-        below, above = (side is not None and side.type == "outflow" for side in sides)
+        below, above = (
+            any(side == name and one.type == "outflow" for side, one in case.boundaries.items())
+            for name in (f"{AXES[axis]}-min", f"{AXES[axis]}-max")
+        )
         shown.append(
             (
                 edges[0] if below else max(edges[0], low),

@@ -46,7 +46,10 @@ def _width(corners: np.ndarray, axis: int) -> float:
 
 def _is_symmetric(case: ThermalCase, axis: int, corners: np.ndarray) -> bool:
     """Return whether ends, cells and each body are symmetric along an axis."""
-    ends = [case.boundaries.get(f"{AXES[axis]}-{end}") for end in ("min", "max")]
+    ends = [
+        [one for side, one in case.boundaries.items() if side == f"{AXES[axis]}-{end}"]
+        for end in ("min", "max")
+    ]
     faces = case.grid.axes[axis].positions()
     middle, near = 0.5 * (faces[0] + faces[-1]), _MIDDLE * (faces[-1] - faces[0])
     with np.errstate(invalid="ignore"):  # NaN: of a body without ends
