@@ -50,7 +50,8 @@ def case_keys() -> str:
 def _section_lines(section: SectionKeys) -> list[str]:
     if not section.keys:
         return []
-    head = [f"### `{section.path}`\n", f"{section.meaning}\n"] if section.path else []
+    variant = f", `{section.variant}`" if section.variant else ""
+    head = [f"### `{section.path}`{variant}\n", f"{section.meaning}\n"] if section.path else []
     rows = [
         (f"`{key.path}`", key.kind, key.unit, key.default, key.limits, key.meaning)
         for key in section.keys

@@ -15,6 +15,7 @@ import yaml
 from conftest import TESTS, Run
 
 from uzushio.assimilation.case import load_assimilation
+from uzushio.case import registry
 from uzushio.case.model import load_case
 from uzushio.case.schema import case_models, json_schema, sections
 from uzushio.errors import CaseError, StagingError
@@ -23,6 +24,19 @@ from uzushio.staging.options import parse_options
 
 CASES = TESTS.parent / "examples/cases"
 PAGE = TESTS.parent / "docs/reference/case.md"
+
+
+#: All solvers and models of the package.
+SHIPPED = ["channel", "thermal", "phasefield"]
+#: Overrides that make a run of a template short.
+SHORT = {
+    "channel": ["grid.nx=16", "grid.ny=16", "grid.nz=17", "time.steps=1", "publish=null"],
+    "thermal": ["grid.x.cells=8", "grid.y.cells=8", "time.steps=1"],
+    "phasefield": [
+        *("grid.nx=32", "grid.ny=32", "time.steps=4", "observations.last=3"),
+        *("optimiser.iterations=1", "uncertainty.iterations=1"),
+    ],
+}
 
 
 def test_the_reference_page_is_that_of_the_models() -> None:
@@ -40,11 +54,27 @@ def test_the_reference_page_is_that_of_the_models() -> None:
     assert PAGE.read_text(encoding="utf-8") == page.stdout, "run `make docs`"
 
 
-@pytest.mark.parametrize("name", ["channel", "phasefield"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_every_key_has_a_type_and_a_meaning(name: str) -> None:
     keys = [key for section in sections(name) for key in section.keys]
     assert len(keys) > 25
     assert [key.path for key in keys if "value" in key.kind or not key.meaning] == []
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_key_of_every_section_is_listed(name: str) -> None:
+    schema = json_schema(name)
+    models = [schema, *(one for one in schema["$defs"].values() if "properties" in one)]
+    listed = {part for one in sections(name) for key in one.keys for part in key.path.split(".")}
+    assert {key for model in models for key in model["properties"]} <= listed
+
+
+def test_the_keys_of_each_kind_of_body_are_listed() -> None:
+    keys = {one.variant: one.keys for one in sections("thermal") if one.path == "bodies.NAME"}
+    assert list(keys) == ["shape: sphere", "shape: box", "shape: cylinder", "shape: stl"]
+    assert "bodies.NAME.lower" in [key.path for key in keys["shape: box"]]
+    paths = [section.path for section in sections("thermal")]
+    assert paths.count("bodies.NAME.conduction.NAME") == 1
 
 
 def test_the_options_of_staging_are_those_of_the_core() -> None:
@@ -154,6 +184,20 @@ def test_the_schema_is_printed(uzushio: Run) -> None:
     assert wrong.returncode == 1 and "channel" in wrong.stderr
 
 
+def test_every_template_is_a_case_that_runs(uzushio: Run, tmp_path: Path) -> None:
+    assert {*registry.SOLVERS, *registry.MODELS} >= {*SHIPPED} == {*SHORT}
+    for name in SHIPPED:
+        file = f"{name}.yaml"
+        assert uzushio("init", name, file).returncode == 0
+        checked = uzushio("check", file)
+        assert checked.returncode == 0, checked.stderr
+        command = "assimilate" if name == "phasefield" else "run"
+        short = [word for one in SHORT[name] for word in ("--set", one)]
+        done = uzushio(command, file, *short, "--out", name, "--no-figures")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name / "summary.json").is_file()
+
+
 @pytest.mark.parametrize("name", ["channel", "phasefield"])
 def test_a_commented_case_is_the_shipped_one(uzushio: Run, tmp_path: Path, name: str) -> None:
     done = uzushio("init", name)
@@ -170,7 +214,7 @@ def test_a_commented_case_is_the_shipped_one(uzushio: Run, tmp_path: Path, name:
     assert again.returncode == 1 and "case.yaml exists" in again.stderr
 
 
-@pytest.mark.parametrize("name", ["channel", "phasefield"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_every_commented_key_of_a_template_is_valid(uzushio: Run, name: str) -> None:
     """With the # removed before every key the file is YAML with the same sections."""
     text = uzushio("init", name, "-").stdout
@@ -190,18 +234,37 @@ def test_completion_is_printed_for_each_shell(shell: str, word: str) -> None:
     assert done.returncode == 0 and word in done.stdout, done.stderr
 
 
-def test_bash_completes_a_command_and_an_option() -> None:
-    def completed(line: str) -> list[str]:
-        words = line.split(" ")
-        environment = os.environ | {
-            "_UZUSHIO_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(words) - 1),
-        }
-        command = [sys.executable, "-m", "uzushio"]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True
-        ).stdout.split()
+def test_the_named_shell_gets_the_completion(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "uzushio", "--install-completion", "zsh"]
+    environment = os.environ | {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in tmp_path.iterdir()} == {".zshrc", ".zfunc"}
+    assert "compdef" in (tmp_path / ".zfunc/_uzushio").read_text()
 
+
+def completed(line: str) -> list[str]:
+    """Return what bash completes the last word of a line to."""
+    words = line.split(" ")
+    environment = os.environ | {
+        "_UZUSHIO_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    command = [sys.executable, "-m", "uzushio"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True).stdout.split()
+
+
+def test_bash_completes_a_command_and_an_option() -> None:
     assert completed("uzushio ass") == ["assimilate"]
     assert "--restart" in completed("uzushio run --re")
+
+
+def test_bash_completes_a_solver_and_the_keys_of_a_case() -> None:
+    assert completed("uzushio init th") == ["thermal"]
+    line = f"uzushio run {CASES}/heated-room.yaml --set "
+    assert completed(f"{line}time.e") == ["time.end="]
+    assert "boundaries.x-min.velocity=" in completed(f"{line}boundaries.x-min.")
+    assert completed(f"{line}bodies.person.s") == [
+        f"bodies.person.{key}=" for key in ("shape", "scale")
+    ]

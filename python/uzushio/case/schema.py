@@ -67,11 +67,16 @@ class Key:
 
 @dataclass(frozen=True)
 class SectionKeys:
-    """Keys of a section, or of the top level of the file if `path` is empty."""
+    """Keys of a section, or of the top level of the file if `path` is empty.
+
+    A section of one of several kinds has an entry for each; `variant` is the line of the file that
+    selects the kind, as "shape: sphere".
+    """
 
     path: str
     meaning: str
     keys: tuple[Key, ...]
+    variant: str = ""
 
 
 def sections(name: str) -> list[SectionKeys]:
@@ -80,22 +85,41 @@ def sections(name: str) -> list[SectionKeys]:
     return list(_sections("", schema, schema["$defs"]))
 
 
-def _sections(path: str, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Any]:
-    keys, below = [], []
+def _sections(
+    path: str, schema: Mapping[str, Any], defs: Mapping[str, Any], variant: str = ""
+) -> Iterator[SectionKeys]:
+    keys: list[Key] = []
+    below: list[tuple[str, dict[str, Any], str]] = []
     required = schema.get("required", ())
     for name, given in schema["properties"].items():
         full = f"{path}.{name}" if path else name
         found, values = _resolved(given, defs)
-        nested = found.get("additionalProperties")
-        if "properties" in found:
-            below.append((full, found))
-        elif isinstance(nested, Mapping) and "properties" in _resolved(nested, defs)[0]:
-            below.append((f"{full}.NAME", _resolved(nested, defs)[0]))
+        if inside := _models(given, defs):
+            about = {key: given[key] for key in ("description",) if key in given}
+            below += [(full, one | about, kind) for one, kind in inside]
+        elif inside := _models(found.get("additionalProperties"), defs):
+            below += [(f"{full}.NAME", one, kind) for one, kind in inside]
         else:
             keys.append(_key(full, found, values, name in required))
-    yield SectionKeys(path, schema.get("description", ""), tuple(keys))
-    for full, found in below:
-        yield from _sections(full, found, defs)
+    yield SectionKeys(path, schema.get("description", ""), tuple(keys), variant)
+    listed = set()  # sections that several kinds have
+    for full, one, kind in below:
+        for section in _sections(full, one, defs, kind):
+            if (section.path, section.variant) not in listed:
+                listed.add((section.path, section.variant))
+                yield section
+
+
+def _models(given: object, defs: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """Return the kinds of section that a property may be, each with the line that selects it."""
+    if not isinstance(given, Mapping):
+        return []
+    key = given.get("discriminator", {}).get("propertyName")
+    return [
+        (one, f"{key}: {one['properties'][key]['const']}" if key else "")
+        for one in _alternatives(given, defs)
+        if "properties" in one
+    ]
 
 
 def _resolved(
@@ -107,9 +131,10 @@ def _resolved(
 
 
 def _alternatives(given: Mapping[str, Any], defs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if "anyOf" not in given:
+    several = given.get("anyOf", given.get("oneOf"))
+    if several is None:
         return [_followed(given, defs)]
-    return [each for one in given["anyOf"] for each in _alternatives(one, defs)]
+    return [each for one in several for each in _alternatives(one, defs)]
 
 
 def _followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,8 +175,15 @@ def _kind(schema: Mapping[str, Any]) -> str:
         inner = items.get("anyOf", [items])[0]
         if "enum" in inner:
             return "list of " + ", ".join(f"`{one}`" for one in inner["enum"])
-        return f"list of {_KINDS.get(inner.get('type', ''), 'value')}s"
+        return f"list of {_plural(inner)}"
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        return f"{_plural(schema['additionalProperties'])} by name"
     return _KINDS.get(schema.get("type", ""), "value")
+
+
+def _plural(schema: Mapping[str, Any]) -> str:
+    kind = _kind(schema)
+    return kind.replace("list", "lists", 1) if kind.startswith("list of") else f"{kind}s"
 
 
 _LIMITS = {

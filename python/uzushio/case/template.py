@@ -44,36 +44,83 @@ def template(name: str) -> str:
     found = sorted(
         sections(name), key=lambda section: order.index(section.path.split(".")[0] or kind)
     )
+    shown: set[object] = set()
     for section in found:
-        lines += _section(section, values)
+        lines += _section(section, values, shown)
     return "\n".join(lines) + "\n"
 
 
-def _section(section: SectionKeys, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a section; all of them are comments if the example has no such section."""
-    name, _, named = section.path.partition(".")
-    given = values.get(name, {}) if name else values
-    mark, indent = ("" if given else "# "), ("  " if name else "")
-    if name:
-        yield ""
-        yield from _lines(f"{mark}{name}:", summary_line(section.meaning))
-    if named:
-        for each, entries in given.items():
-            yield f"  {each}: {inline(entries)}"
+def _section(section: SectionKeys, values: Mapping[str, Any], shown: set[object]) -> Iterator[str]:
+    """Yield the lines of a section; all of them are comments if the example has no such section.
+
+    Args:
+        section: the section.
+        values: the example.
+        shown: paths and kinds of the sections before, to which this one is added. The second
+            section of a kind is one line, as is a section below one that is a comment.
+    """
+    above, _, name = section.path.rpartition(".")
+    if section.path in shown or not _is_written(above, values):
         return
-    if name == "publish":
+    outside = _at(above, values)
+    shown.add(section.path)
+    if name == "NAME":
+        yield from _named(above, outside, section)
+        return
+    given = outside.get(name, {}) if name else values
+    indent, inner = "  " * above.count(".") + ("  " if above else ""), ("  " if name else "")
+    mark = "" if given else "# "
+    if name and not above:
+        yield ""
+    kind = (section.meaning, tuple(key.path.rpartition(".")[2] for key in section.keys))
+    if above and kind in shown:
+        yield f"{indent}{mark}{name}: {inline(given or None)}"
+        return
+    shown.add(kind)
+    if name:
+        yield from _lines(f"{indent}{mark}{name}:", summary_line(section.meaning))
+    yield from _keys(section, given, f"{indent}{mark}{inner}")
+
+
+def _at(path: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of the example in a section; none if it has no such section."""
+    for part in filter(None, path.split(".")):
+        values = values.get(part) or {}
+    return values
+
+
+def _is_written(path: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a section inside `path` has lines of its own in the template."""
+    return path.count(".") == 0 or bool(_at(path, values))
+
+
+def _named(path: str, entries: Mapping[str, Any], section: SectionKeys) -> Iterator[str]:
+    """Yield a section whose keys are names of the user, with one line for each entry."""
+    indent = "  " * path.count(".")
+    if not path.count("."):
+        yield ""
+    if not entries:
+        comment = "sections by name; docs/reference/case.md lists their keys"
+        yield from _lines(f"{indent}# {path.rpartition('.')[2]}: {{}}", comment)
+        return
+    yield from _lines(f"{indent}{path.rpartition('.')[2]}:", summary_line(section.meaning))
+    for name, values in entries.items():
+        yield f"{indent}  {name}: {inline(values)}"
+
+
+def _keys(section: SectionKeys, given: Mapping[str, Any], lead: str) -> Iterator[str]:
+    """Yield a line for each key: its value in the example, or its default as a comment."""
+    if section.path == "publish":
         for one in OPTION_KEYS:
             if one.key in given:
-                yield from _lines(f"{indent}{one.key}: {inline(given[one.key])}", one.meaning)
+                yield from _lines(f"{lead}{one.key}: {inline(given[one.key])}", one.meaning)
     for key in section.keys:
         last = key.path.rpartition(".")[2]
         if last in given:
-            yield from _lines(f"{indent}{last}: {inline(given[last])}", _comment(key))
+            yield from _lines(f"{lead}{last}: {inline(given[last])}", _comment(key))
         else:
             value = key.default.strip("`")
-            yield from _lines(
-                f"{mark}{indent}{'# ' if given else ''}{last}: {value}", _comment(key)
-            )
+            yield from _lines(f"{lead}{'# ' if given else ''}{last}: {value}", _comment(key))
 
 
 def _comment(key: Key) -> str:

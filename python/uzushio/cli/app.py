@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -77,6 +78,8 @@ def _name(command: typer.models.CommandInfo) -> str:
 
 def main() -> None:
     """Run the command line."""
+    # Else --install-completion takes no name of a shell and installs that of the calling process.
+    os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     # To build the parameters of all commands takes a third of the time of a short one.
     named = [command for command in app.registered_commands if _name(command) in sys.argv[1:2]]
     if named:

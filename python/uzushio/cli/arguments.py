@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uzushio.cli.completion import case_names, keys_of_case
 from uzushio.config.paths import expanded
 from uzushio.config.quantities import parse_size
 from uzushio.errors import UzushioError
@@ -55,6 +56,7 @@ Overrides = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change a value of the case, as time.steps=200. Repeatable.",
+        autocompletion=keys_of_case,
     ),
 ]
 
@@ -117,5 +119,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
 
 CaseName = Annotated[
-    str, typer.Argument(metavar="NAME", help="A solver or model: channel, phasefield, …")
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A solver or model: channel, phasefield, …",
+        autocompletion=case_names,
+    ),
 ]

@@ -54,7 +54,7 @@ class _Body(Section):
 class Sphere(_Body):
     """Sphere; in two dimensions its section at z = 0."""
 
-    shape: Literal["sphere"]
+    shape: Literal["sphere"] = Field(description="kind of the body")
     centre: Vector = Field(description="position", json_schema_extra=unit("length"))
     radius: Positive = Field(description="radius", json_schema_extra=unit("length"))
 
@@ -66,7 +66,7 @@ class Sphere(_Body):
 class Box(_Body):
     """Box parallel to the axes."""
 
-    shape: Literal["box"]
+    shape: Literal["box"] = Field(description="kind of the body")
     lower: Vector = Field(description="corner", json_schema_extra=unit("length"))
     upper: Vector = Field(description="opposite corner", json_schema_extra=unit("length"))
 
@@ -84,7 +84,7 @@ class Box(_Body):
 class Cylinder(_Body):
     """Circular cylinder parallel to an axis, closed at both ends."""
 
-    shape: Literal["cylinder"]
+    shape: Literal["cylinder"] = Field(description="kind of the body")
     centre: Vector = Field(description="position", json_schema_extra=unit("length"))
     radius: Positive = Field(description="radius", json_schema_extra=unit("length"))
     axis: Literal["x", "y", "z"] = Field("z", description="axis that it is parallel to")
@@ -101,7 +101,7 @@ class Cylinder(_Body):
 class Stl(_Body):
     """Surface of triangles in an STL file. If it is open, fluid is on both of its sides."""
 
-    shape: Literal["stl"]
+    shape: Literal["stl"] = Field(description="kind of the body")
     file: UserPath = Field(description="STL file, binary or ASCII")
     scale: Positive = Field(
         1.0,
