@@ -12,17 +12,17 @@ using domain::Index;
 using domain::moved;
 using domain::View;
 
-BlockedFaces::BlockedFaces(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
-                           std::size_t bodies, const Field& velocity)
-    : bodies_(bodies), groups_(bodies * static_cast<std::size_t>(grid.regions())) {
+BlockedFaces::BlockedFaces(const ImmersedGrid& grid, const SurfacePatches& patches,
+                           const std::array<AxisMetrics, 3>& metrics, const Field& velocity)
+    : patches_(patches.count()) {
     for (std::size_t b = 0; b < velocity.blocks(); ++b) {
         parts_.emplace_back();
         for (std::size_t a = 0; a < velocity.arrays(); ++a)
-            parts_.back()[a] = part_of(grid, metrics, b, a, velocity.owned(b, a));
+            parts_.back()[a] = part_of(grid, patches, metrics, b, a, velocity.owned(b, a));
     }
 }
 
-BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
+BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid, const SurfacePatches& patches,
                                          const std::array<AxisMetrics, 3>& metrics,
                                          std::size_t block, std::size_t a,
                                          const Box<3>& faces) const {
@@ -45,8 +45,8 @@ BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
             if (grid.is_open(block, a, moved(at, a, face.opposite)))
                 face.weight = (distance - half) / (distance + half);
             face.area = (fluid_below ? 1 : -1) * side_area(metrics, a, at);
-            face.group = grid.region(block, cell) * static_cast<int>(bodies_) +
-                         grid.body(fluid_below ? cut.lower_body : cut.upper_body);
+            face.patch = patches.patch(block, cell,
+                                       grid.body(fluid_below ? cut.lower_body : cut.upper_body));
             face.counted = at[a] + 1 < faces.upper[a];
             part.forced.push_back(face);
         } else if (!part.zero.empty() && part.zero.back().first[1] == at[1] &&
@@ -84,16 +84,15 @@ void BlockedFaces::relax(Field& velocity) const {
 }
 
 void BlockedFaces::balance(MPI_Comm comm, Field& velocity) {
-    std::vector<parallel::CompensatedSum> sums(2 * groups_);
+    std::vector<parallel::CompensatedSum> sums(2 * patches_);
     for (std::size_t b = 0; b < parts_.size(); ++b)
         for (std::size_t a = 0; a < velocity.arrays(); ++a) {
             const View<const double> u = velocity.view(b, a);
             for (Forced& face : parts_[b][a].forced) {
                 face.value = u(face.at);
                 if (face.counted) {
-                    const auto group = static_cast<std::size_t>(face.group);
-                    sums[group].add(face.area * face.value);
-                    sums[groups_ + group].add(std::abs(face.area));
+                    sums[face.patch].add(face.area * face.value);
+                    sums[patches_ + face.patch].add(std::abs(face.area));
                 }
             }
         }
@@ -102,8 +101,7 @@ void BlockedFaces::balance(MPI_Comm comm, Field& velocity) {
     for (auto& parts : parts_)
         for (Part& part : parts)
             for (Forced& face : part.forced) {
-                const auto group = static_cast<std::size_t>(face.group);
-                const double mean = totals[group] / totals[groups_ + group];
+                const double mean = totals[face.patch] / totals[patches_ + face.patch];
                 face.value -= face.area > 0 ? mean : -mean;
             }
     restore(velocity);

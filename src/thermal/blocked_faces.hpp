@@ -8,19 +8,19 @@
 #include "domain/field.hpp"
 #include "thermal/axis_metrics.hpp"
 #include "thermal/immersed_grid.hpp"
+#include "thermal/surface_patches.hpp"
 
 namespace uzushio::thermal {
 
 /// Velocity at blocked faces. Beside a fluid cell it relaxes to a linear function between the
 /// surface, where it is 0, and the cell's opposite face, so that the cell may keep a divergence of
-/// 0; the flux through the blocked faces of each body beside each region of fluid is 0. Elsewhere
-/// it is 0.
+/// 0; the flux through the blocked faces at each patch of the surfaces is 0. Elsewhere it is 0.
 class BlockedFaces {
   public:
     using Field = domain::Field<double>;
 
-    BlockedFaces(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
-                 std::size_t bodies, const Field& velocity);
+    BlockedFaces(const ImmersedGrid& grid, const SurfacePatches& patches,
+                 const std::array<AxisMetrics, 3>& metrics, const Field& velocity);
 
     /// Set the derivative of the velocity at the blocked faces normal to axis `a` of a block, from
     /// a velocity with valid ghosts. `time`: of the relaxation, of the order of the stable step; it
@@ -32,7 +32,7 @@ class BlockedFaces {
     /// ghosts are valid.
     void relax(Field& velocity) const;
 
-    /// Change the velocity at blocked faces so that the flux through those of each group is 0, and
+    /// Change the velocity at blocked faces so that the flux through those of each patch is 0, and
     /// store it (collective).
     void balance(MPI_Comm comm, Field& velocity);
 
@@ -42,10 +42,10 @@ class BlockedFaces {
   private:
     struct Forced { ///< blocked face beside a fluid cell
         domain::Index<3> at{};
-        int opposite = 0;     ///< distance of the opposite face, -1 or 1
-        double weight = 0;    ///< of the velocity there
-        double area = 0;      ///< negative where the fluid is above
-        int group = 0;        ///< of the faces of one body beside one region of fluid
+        int opposite = 0;  ///< distance of the opposite face, -1 or 1
+        double weight = 0; ///< of the velocity there
+        double area = 0;   ///< negative where the fluid is above
+        std::size_t patch = 0;
         bool counted = false; ///< in sums of this block; a face that two blocks share counts once
         double value = 0;     ///< of the velocity, after `balance`
 
@@ -63,11 +63,12 @@ class BlockedFaces {
         std::vector<Forced> forced;
         std::vector<Row> zero;
     };
-    [[nodiscard]] Part part_of(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
-                               std::size_t block, std::size_t a, const domain::Box<3>& faces) const;
+    [[nodiscard]] Part part_of(const ImmersedGrid& grid, const SurfacePatches& patches,
+                               const std::array<AxisMetrics, 3>& metrics, std::size_t block,
+                               std::size_t a, const domain::Box<3>& faces) const;
 
     std::vector<std::array<Part, 3>> parts_; ///< of blocks and axes
-    std::size_t bodies_, groups_;
+    std::size_t patches_;                    ///< number of them
 };
 
 } // namespace uzushio::thermal

@@ -105,11 +105,12 @@ Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int ra
                const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes,
                const std::array<AxisMetrics, 3>& metrics, const domain::Field<double>& velocity)
     : comm_(comm), flow_(flow), metrics_(metrics), grid_(comm, decomposition, rank, flow, axes),
-      blocked_(grid_, metrics, flow.bodies.size(), velocity),
+      patches_(comm, decomposition, rank, grid_, flow.bodies.size()),
+      blocked_(grid_, patches_, metrics, velocity),
       points_(open_points(grid_, flow, axes, velocity)),
       without_eddies_(cells_beside(grid_, cells_of(decomposition, rank), flow)),
       forces_(grid_, flow, axes, metrics, cells_of(decomposition, rank), points_),
-      scalars_(comm, grid_, flow, metrics, cells_of(decomposition, rank)) {}
+      scalars_(comm, grid_, patches_, flow, metrics, cells_of(decomposition, rank)) {}
 
 void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
                               double time, const View<double>& derivative) const {

@@ -71,6 +71,7 @@ class Bodies {
     const FlowParameters& flow_;
     const std::array<AxisMetrics, 3>& metrics_;
     ImmersedGrid grid_;
+    SurfacePatches patches_;
     BlockedFaces blocked_;
     std::vector<std::array<std::vector<CutPoint>, 3>> points_;  ///< open faces near surfaces
     std::vector<std::vector<domain::Index<3>>> without_eddies_; ///< cells of blocks

@@ -102,7 +102,8 @@ template <class Visit> void for_sides(const CutPoint& point, const Visit& visit)
 
 } // namespace
 
-SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const FlowParameters& flow,
+SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
+                               const SurfacePatches& patches, const FlowParameters& flow,
                                const std::array<AxisMetrics, 3>& metrics,
                                const std::vector<Box<3>>& blocks)
     : comm_(comm), flow_(flow), metrics_(metrics) {
@@ -111,12 +112,15 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const Fl
         Part part;
         const geometry::Lattice cells = grid.lattice(b, 3);
         for (CutPoint& point : cut_points(grid, cells, blocks[b], 3, reach)) {
-            if (grid.is_fluid(b, point.at))
-                part.fluid.push_back({.cut = point});
-            else
+            if (grid.is_fluid(b, point.at)) {
+                FluidPoint& fluid = part.fluid.emplace_back(point);
+                for_sides(point, [&](std::size_t a, std::size_t side, const CutSide& cut) {
+                    fluid.patches[a][side] = patches.patch(b, point.at, cut.surface);
+                });
+            } else
                 part.solid.push_back({.cut = point,
                                       .body = grid.body_at(cells, point.at),
-                                      .contacts = contacts_of(grid, b, cells, point)});
+                                      .contacts = contacts_of(grid, patches, b, cells, point)});
         }
         part.changes.resize(flow.scalars.size());
         for (auto& changes : part.changes)
@@ -136,68 +140,83 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const Fl
         });
         parts_.push_back(std::move(part));
     }
-    std::vector<parallel::CompensatedSum> areas(flow.bodies.size());
+    std::vector<parallel::CompensatedSum> areas(patches.count());
+    bodies_.assign(patches.count(), 0);
     for (const Part& part : parts_)
-        for (const Point& point : part.fluid)
-            for_sides(point.cut, [&](std::size_t a, std::size_t, const CutSide& side) {
-                areas[static_cast<std::size_t>(side.surface)].add(
-                    side_area(metrics, a, point.cut.at) * std::abs(side.normal[a]));
+        for (const FluidPoint& point : part.fluid)
+            for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
+                const std::size_t patch = point.patches[a][side];
+                bodies_[patch] = cut.surface;
+                areas[patch].add(side_area(metrics, a, point.cut.at) * std::abs(cut.normal[a]));
             });
     areas_.resize(areas.size());
     parallel::sum_over_ranks(areas.data(), areas_.data(), areas.size(), comm);
+    MPI_Allreduce(MPI_IN_PLACE, bodies_.data(), static_cast<int>(bodies_.size()), MPI_INT, MPI_MAX,
+                  comm);
 }
 
 std::array<std::array<SurfaceScalars::Contact, 2>, 3>
-SurfaceScalars::contacts_of(const ImmersedGrid& grid, std::size_t block,
-                            const geometry::Lattice& cells, const CutPoint& point) const {
+SurfaceScalars::contacts_of(const ImmersedGrid& grid, const SurfacePatches& patches,
+                            std::size_t block, const geometry::Lattice& cells,
+                            const CutPoint& point) const {
     std::array<std::array<Contact, 2>, 3> result{};
     for_sides(point, [&](std::size_t a, std::size_t side, const CutSide&) {
         const Index<3> next = moved(point.at, a, side == 0 ? -1 : 1);
         const geometry::CutLink& link =
             *grid.cell_links(block, a).find(side == 0 ? next : point.at);
         const double middle = 0.5 * (link.lower.position + link.upper.position);
-        result[a][side] = {.is_fluid = grid.is_fluid(block, next),
+        const bool is_fluid = grid.is_fluid(block, next);
+        const int facing = grid.body(side == 0 ? link.lower_body : link.upper_body);
+        result[a][side] = {.is_fluid = is_fluid,
                            .body = grid.body_at(cells, next),
+                           .patch = is_fluid ? patches.patch(block, next, facing) : 0,
                            .distance = std::abs(middle - cells.position(a, point.at[a]))};
     });
     return result;
 }
 
 void SurfaceScalars::prepare(const std::vector<FlowBlock>& blocks) {
-    const std::size_t bodies = flow_.bodies.size(), scalars = flow_.scalars.size();
-    std::vector<parallel::CompensatedSum> sums(2 * bodies * scalars); // into fluid, into bodies
+    const std::size_t patches = areas_.size(), scalars = flow_.scalars.size();
+    std::vector<parallel::CompensatedSum> sums(2 * patches * scalars); // into fluid, into bodies
     for (std::size_t b = 0; b < parts_.size(); ++b)
         for (std::size_t s = 0; s < scalars; ++s) {
-            parallel::CompensatedSum* into = sums.data() + 2 * bodies * s;
-            set_changes(blocks[b], b, s, {into, bodies});
-            set_changes_of_solid(blocks[b], b, s, {into + bodies, bodies});
+            parallel::CompensatedSum* into = sums.data() + 2 * patches * s;
+            set_changes(blocks[b], b, s, {into, patches});
+            set_changes_of_solid(blocks[b], b, s, {into + patches, patches});
         }
     std::vector<double> totals(sums.size());
     parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm_);
+    const std::size_t bodies = flow_.bodies.size();
     fluxes_.assign(scalars, std::vector<double>(bodies));
     for (std::size_t s = 0; s < scalars; ++s) {
-        std::vector<double> missing(bodies);
-        for (std::size_t body = 0; body < bodies; ++body) {
-            if (areas_[body] == 0)
+        std::vector<double> missing(patches), areas(bodies);
+        std::vector<double>& fluxes = fluxes_[s];
+        for (std::size_t patch = 0; patch < patches; ++patch) {
+            const double area = areas_[patch];
+            if (area == 0)
                 continue;
-            const BodyCondition& given = flow_.bodies[body].scalars[s];
-            const double* into = totals.data() + 2 * bodies * s + body;
-            double& flux = fluxes_[s][body];
-            flux = into[0] / areas_[body];
-            const double found = flux;
+            const BodyCondition& given = condition(bodies_[patch], s);
+            const double* into = totals.data() + 2 * patches * s + patch;
+            double flux = into[0];
             if (given.kind == Kind::flux)
-                flux = given.value;
+                flux = given.value * area;
             else if (given.kind == Kind::conjugate)
-                flux = -into[bodies] / areas_[body];
-            missing[body] = flux - found;
+                flux = -into[patches];
+            missing[patch] = (flux - into[0]) / area;
+            const auto body = static_cast<std::size_t>(bodies_[patch]);
+            fluxes[body] += flux;
+            areas[body] += area;
         }
+        for (std::size_t body = 0; body < bodies; ++body)
+            if (areas[body] > 0)
+                fluxes[body] /= areas[body];
         for (Part& part : parts_)
             for (std::size_t p = 0; p < part.fluid.size(); ++p) {
-                const CutPoint& point = part.fluid[p].cut;
-                for_sides(point, [&](std::size_t a, std::size_t, const CutSide& side) {
-                    part.changes[s][p] += missing[static_cast<std::size_t>(side.surface)] *
-                                          std::abs(side.normal[a]) *
-                                          metrics_[a].inverse_width()[point.at[a]];
+                const FluidPoint& point = part.fluid[p];
+                for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
+                    part.changes[s][p] += missing[point.patches[a][side]] *
+                                          std::abs(cut.normal[a]) *
+                                          metrics_[a].inverse_width()[point.cut.at[a]];
                 });
             }
     }
@@ -225,7 +244,7 @@ void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std
                                           diffusivity * lines.gradients[A][side];
                     sum += gained;
                     if (cut.link == 1)
-                        into_fluid[static_cast<std::size_t>(cut.surface)].add(
+                        into_fluid[part.fluid[p].patches[A][side]].add(
                             gained * side_area(metrics_, A, point.at));
                 }
                 change += sum * RowMetrics::at<A>(m.inverse_width, 0) -
@@ -242,7 +261,7 @@ void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std
 }
 
 void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
-                                          std::span<parallel::CompensatedSum> into_bodies) {
+                                          std::span<parallel::CompensatedSum> into) {
     Part& part = parts_[number];
     const View<const double>& scalar = block.scalars[s];
     for (std::size_t p = 0; p < part.solid.size(); ++p) {
@@ -270,8 +289,8 @@ void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t nu
             change += diffusivity * (gradient - stored) *
                       metrics_[a].inverse_width()[point.cut.at[a]] / body.capacity;
             if (contact.is_fluid)
-                into_bodies[static_cast<std::size_t>(point.body)].add(
-                    diffusivity * gradient * side_area(metrics_, a, point.cut.at));
+                into[contact.patch].add(diffusivity * gradient *
+                                        side_area(metrics_, a, point.cut.at));
         });
     }
 }
@@ -303,7 +322,7 @@ void SurfaceScalars::correct(const FlowBlock& block, std::size_t number, std::si
     const Part& part = parts_[number];
     set_bodies(part, block.scalars[s], s, derivative);
     const double* change = part.changes[s].data();
-    for (const Point& point : part.fluid)
+    for (const FluidPoint& point : part.fluid)
         derivative(point.cut.at) += *change++;
     for (const Point& point : part.solid)
         derivative(point.cut.at) += *change++;

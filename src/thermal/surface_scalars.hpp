@@ -8,18 +8,20 @@
 #include "parallel/compensated_sum.hpp"
 #include "thermal/cut_points.hpp"
 #include "thermal/momentum.hpp"
+#include "thermal/surface_patches.hpp"
 
 namespace uzushio::thermal {
 
 /// Corrections of the time derivatives of scalars, near surfaces and in bodies.
 ///
 /// Scalars are conserved to round-off: the fluid cells beside a body of given flux gain that flux
-/// times the area of the body, and those beside a conducting body gain what the body loses. Any
-/// difference in the sum over the sides of these cells is distributed over the surface.
+/// times the area of the body, and those beside a conducting body gain what the body loses, each
+/// patch of the surface by itself. Any difference in the sum over the sides of the cells beside a
+/// patch is distributed over that patch.
 class SurfaceScalars {
   public:
-    SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const FlowParameters& flow,
-                   const std::array<AxisMetrics, 3>& metrics,
+    SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const SurfacePatches& patches,
+                   const FlowParameters& flow, const std::array<AxisMetrics, 3>& metrics,
                    const std::vector<domain::Box<3>>& blocks);
 
     /// Compute the corrections from fields with valid ghosts (collective).
@@ -44,16 +46,22 @@ class SurfaceScalars {
     };
     struct Contact { ///< beyond a cut link of a solid cell
         bool is_fluid = false;
-        int body = -1;       ///< around the neighbour; -1: none
-        double distance = 0; ///< of the middle between the surfaces of both bodies
+        int body = -1;         ///< around the neighbour; -1: none
+        std::size_t patch = 0; ///< of the surface beside a fluid neighbour
+        double distance = 0;   ///< of the middle between the surfaces of both bodies
     };
-    struct Point { ///< cell near a surface
+    struct Point { ///< solid cell near a surface
         CutPoint cut{};
         int body = -1;                                    ///< around it; -1: none
-        std::array<std::array<Contact, 2>, 3> contacts{}; ///< of a solid cell, for each side
+        std::array<std::array<Contact, 2>, 3> contacts{}; ///< for each side
+    };
+    struct FluidPoint { ///< fluid cell near a surface
+        CutPoint cut{};
+        std::array<std::array<std::size_t, 2>, 3> patches{}; ///< beyond its cut links
     };
     struct Part {
-        std::vector<Point> fluid, solid;
+        std::vector<FluidPoint> fluid;
+        std::vector<Point> solid;
         std::vector<std::vector<double>> changes; ///< by scalar: of `fluid`, then of `solid`
         std::vector<Row> rows;
     };
@@ -73,23 +81,22 @@ class SurfaceScalars {
     [[nodiscard]] Lines lines_of(const domain::View<const double>& scalar, const CutPoint& point,
                                  std::size_t s, int reach) const;
     /// Set the corrections of a block's fluid cells, and add the gains through surfaces to the sums
-    /// of the bodies.
+    /// of the patches.
     void set_changes(const FlowBlock& block, std::size_t number, std::size_t s,
                      std::span<parallel::CompensatedSum> into_fluid);
     /// Return what is beyond the cut links of a solid cell.
-    [[nodiscard]] std::array<std::array<Contact, 2>, 3> contacts_of(const ImmersedGrid& grid,
-                                                                    std::size_t block,
-                                                                    const geometry::Lattice& cells,
-                                                                    const CutPoint& point) const;
+    [[nodiscard]] std::array<std::array<Contact, 2>, 3>
+    contacts_of(const ImmersedGrid& grid, const SurfacePatches& patches, std::size_t block,
+                const geometry::Lattice& cells, const CutPoint& point) const;
     /// Return the gradient from a cell of a conductor towards a solid neighbour of another body: 0
     /// if that body has a given flux, which is one into the fluid.
     [[nodiscard]] double into_solid(const double* here, std::ptrdiff_t stride, double length,
                                     const CutSide& cut, const Contact& contact,
                                     const BodyCondition& own, std::size_t s) const;
     /// Set the corrections of the cells of conductors, and add the gains through the sides that
-    /// they share with fluid cells to the sums of the bodies.
+    /// they share with fluid cells to the sums of the patches.
     void set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
-                              std::span<parallel::CompensatedSum> into_bodies);
+                              std::span<parallel::CompensatedSum> into);
     void set_bodies(const Part& part, const domain::View<const double>& scalar, std::size_t s,
                     const domain::View<double>& derivative) const;
 
@@ -102,7 +109,8 @@ class SurfaceScalars {
     const FlowParameters& flow_;
     const std::array<AxisMetrics, 3>& metrics_;
     std::vector<Part> parts_;                 ///< of the blocks
-    std::vector<double> areas_;               ///< of the bodies, beside fluid
+    std::vector<int> bodies_;                 ///< of the patches
+    std::vector<double> areas_;               ///< of the patches
     std::vector<std::vector<double>> fluxes_; ///< by scalar, of the bodies
 };
 
