@@ -301,23 +301,12 @@ def test_a_writer_killed_while_it_stores_leaves_complete_steps(
         follower.wait_for("whole")
         time.sleep(moment)
         writer.kill()
-        follower.wait_for("timeout", len(follower.values("timeout")) + 1)
+        follower.wait_for("ended")
+        assert follower.ended() == 0
         assert len(follower.values("whole")) >= len(writer.values("step"))
         late = peers.process("follow", f"late{kill}", contact=store, steps=3)
         assert late.ended() == 0, late.last_events()
         assert late.values("whole") == [0, 1, 2]
-        if kill < 2:
-            continue
-        anew = peers.process(
-            "write",
-            "anew",
-            streams={"flow": stored(tmp_path, overwrite=True)},
-            stop=str(tmp_path / "stop"),
-        )
-        assert follower.ended() == 3
-        assert follower.wait_for("error")[0] == "PeerGone"
-        (tmp_path / "stop").touch()
-        assert anew.ended() == 0
     for reader in ("follower", "late"):
         logs = "".join(log.read_text() for log in tmp_path.glob(f"{reader}*.log"))
         assert '"torn"' not in logs

@@ -140,11 +140,13 @@ def test_a_signal_ends_the_picture_in_progress_and_the_viewer(
         with pytest.raises(RequestFailed) as failed:
             page.picture(VIEW)
         failures.append(str(failed.value))
+        answered.set()
         ended.wait(60.0)
 
-    ended = threading.Event()
+    answered, ended = threading.Event(), threading.Event()
     try:
         assert run_viewer(str(store), MPI.COMM_SELF, work, signals=True) == signal.SIGTERM
+        assert answered.wait(60.0)
     finally:
         ended.set()
     assert failures == ["The picture was given up: the live view ends."]
