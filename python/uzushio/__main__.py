@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from contextlib import suppress
 
-from uzushio.parallel.signals import exit_on_signal
+from uzushio.parallel.signals import announce_signals, exit_on_signal
 
 
 def main() -> None:
@@ -16,6 +18,11 @@ def main() -> None:
     """
     exit_on_signal("Stopped before anything was done.")
     _open_closed_streams()
+    announce_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a dash must not end a run in another encoding
+            with suppress(OSError):  # another kind of file than at the start of the process
+                stream.reconfigure(errors="replace")
     from uzushio.cli.app import main as command_line
 
     command_line()

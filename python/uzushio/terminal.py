@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -20,13 +20,20 @@ if TYPE_CHECKING:
 def tell(text: str) -> None:
     """Print a line to the standard output, if it is still open."""
     with output_may_end():
-        print(text, flush=True)
+        print(encodable(text, sys.stdout), flush=True)
 
 
 def warn(text: str) -> None:
     """Print a warning to the standard error, if it is still open."""
     with output_may_end("stderr"):
-        print(f"uzushio: warning: {text}", file=sys.stderr, flush=True)
+        line = encodable(f"uzushio: warning: {text}", sys.stderr)
+        print(line, file=sys.stderr, flush=True)
+
+
+def encodable(text: str, stream: TextIO) -> str:
+    """Return a text with a replacement for each character that a stream cannot encode."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 @contextmanager
@@ -101,7 +108,9 @@ class ProgressOutput:
     def show(self, fraction: float, text: str) -> None:
         """Show the share that is done, 0 to 1, and a text."""
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=fraction, description=text)
+            self._bar.update(
+                self._bar.task_ids[0], completed=fraction, description=encodable(text, sys.stdout)
+            )
             with output_may_end():
                 self._bar.refresh()
         elif self._enabled:
@@ -111,6 +120,7 @@ class ProgressOutput:
         """Print a line, unless it is empty."""
         if self._bar is not None:
             with output_may_end():
+                text = encodable(text, sys.stdout)
                 self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         elif self._enabled and text:
             tell(text)

@@ -198,7 +198,7 @@ def test_a_fault_of_staging_ends_the_stream_and_not_the_run(
     (tmp_path / "look.py").write_text("def on_step(step):\n    return step.read('T')\n")
     more = ("--set", "publish.engine=inproc", "--set", "publish.python=look.py")
     done = uzushio("run", heat, *more, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     content = json.loads((tmp_path / "run/summary.json").read_text())
     assert content["step"] == 12
     assert '"T" is not known' in content["published"]["failed"]

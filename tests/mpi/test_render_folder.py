@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 import pytest
 import xarray
 from conftest import Run
+from heat_solver import exact
 from mpi4py import MPI
 from pipeline_case import Flow, stretched
 
@@ -29,6 +31,24 @@ def folder(tmp_path: Path) -> Path:
         flow.write(writer, 2)
     (tmp_path / "p.yaml").write_text(PIPELINE)
     return tmp_path
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_checkpoints_of_a_run_are_drawn_by_its_solver(
+    uzushio: Run, case: Path, tmp_path: Path, ranks: int
+) -> None:
+    (tmp_path / "p.yaml").write_text("actions: [{extract: {fields: [u], to: e.zarr}}]\n")
+    assert uzushio("run", case).returncode == 0
+    words = ("render", "p.yaml", "--from", "run", "--checkpoint", "--ranks", ranks)
+    done = uzushio(*words)
+    assert done.returncode == 0, done.stderr
+    stored = xarray.open_zarr(tmp_path / "rendered/pipeline/e.zarr", consolidated=False)
+    assert stored.step.values.tolist() == [10, 12]
+    for number, step in enumerate((10, 12)):
+        values = stored.u.values[number]
+        np.testing.assert_allclose(values, exact(values.shape, 0.05, step), rtol=0, atol=1e-13)
+    again = uzushio(*words)
+    assert again.returncode == 1 and "holds the results of another reader job" in again.stderr
 
 
 def test_earlier_results_are_removed_when_the_first_step_has_arrived(

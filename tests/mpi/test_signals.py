@@ -32,8 +32,13 @@ def first_line(job: subprocess.Popen[str]) -> str:
     return job.stdout.readline()
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+SIGNALS = [
+    *((1, number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)),
+    *((2, number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)),
+]
+
+
+@pytest.mark.parametrize(("ranks", "number"), SIGNALS)
 def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
     start: Start, uzushio: Run, case: Path, tmp_path: Path, ranks: int, number: signal.Signals
 ) -> None:
@@ -116,6 +121,53 @@ def test_a_signal_before_the_run_ends_it_with_one_sentence(
     assert done.stdout == "Stopped before the first step; nothing was written.\n"
     assert done.stderr == ""
     assert [path.name for path in tmp_path.iterdir()] == ["case.yaml"]
+
+
+def test_a_signal_while_the_ranks_start_ends_them_with_one_sentence(
+    start: Start, case: Path, tmp_path: Path
+) -> None:
+    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2)
+    deadline = time.monotonic() + 20
+    children = Path(f"/proc/{job.pid}/task/{job.pid}/children")
+    # The launcher exists, and does not handle signals yet.
+    while not any(b"\0-n\0" in command_line(child) for child in children.read_text().split()):
+        assert time.monotonic() < deadline, job.poll()
+    job.send_signal(signal.SIGINT)
+    done = wait(job, 20)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "")
+    assert done.stdout == "Stopped before the first step; nothing was written.\n"
+    assert not (tmp_path / "run").exists()
+
+
+def command_line(pid: str | int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_signal_to_one_rank_before_the_run_is_reported(start: Start, tmp_path: Path) -> None:
+    case = tmp_path / "case.yaml"
+    os.mkfifo(case)  # without a writer: the ranks wait for their case
+    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2)
+    deadline = time.monotonic() + 20
+    while (writer := opened(case)) is None:
+        assert time.monotonic() < deadline, job.poll()
+        time.sleep(0.05)
+    ranks = [pid for pid in family(job.pid) if b"\0PMIX_RANK=1\0" in environment_of(pid)]
+    os.kill(ranks[0], signal.SIGTERM)
+    done = wait(job, 20)
+    os.close(writer)
+    assert done.returncode == 128 + signal.SIGTERM
+    sentence = "rank 1 received SIGTERM. Stopped before the first step; nothing was written."
+    assert done.stderr == f"uzushio: {sentence}\n"
+
+
+def environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def opened(fifo: Path) -> int | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_server import CommandServer
 from conftest import TESTS, Run
 
 from uzushio import __version__
+from uzushio.terminal import tell
 
 
 def test_check_prints_the_needs_of_a_case(uzushio: Run, case: Path, tmp_path: Path) -> None:
@@ -68,6 +71,66 @@ def test_check_refuses_a_field_and_a_function_that_cannot_be_used(
     assert done.returncode == 1 and "publish.python: look.py, line 1: SyntaxError" in done.stderr
 
 
+def test_a_case_is_checked_from_any_folder(uzushio: Run) -> None:
+    done = uzushio("check", TESTS.parent / "examples/cases/heated-room.yaml")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_restart_from_another_folder_finds_the_files_of_the_run(
+    command_server: CommandServer, job_environment: dict[str, str], case: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("seen", "set"):
+        text = (
+            "def on_step(step):\n    import pathlib\n    pathlib.Path(__file__ + '.seen').touch()\n"
+        )
+        (tmp_path / f"cases/{name}.py").write_text(text)
+    publish = "publish: {engine: inproc, python: seen.py}\n"
+    (tmp_path / "cases/case.yaml").write_text(case.read_text() + publish)
+
+    def at(folder: str, *words: str) -> None:
+        for seen in tmp_path.glob("cases/*.seen"):
+            seen.unlink()
+        started = command_server.start(["run", *words], tmp_path / folder, job_environment, None)
+        status, _, errors = started.wait(60)
+        assert status == 0, errors
+
+    more = ("--set", "time.steps=14")
+    at(".", "cases/case.yaml", "--out", "run")
+    assert (tmp_path / "cases/seen.py.seen").is_file()
+    at("elsewhere", "--restart", "../run", *more)
+    assert (tmp_path / "cases/seen.py.seen").is_file()
+    at(".", "cases/case.yaml", "--out", "other", "--set", "publish.python=cases/set.py")
+    assert (tmp_path / "cases/set.py.seen").is_file()
+    at("elsewhere", "../cases/case.yaml", "--restart", "../other", "--out", "../other", *more)
+    assert (tmp_path / "cases/set.py.seen").is_file()
+
+
+def test_a_run_ends_well_where_its_output_cannot_encode_a_dash(
+    case: Path, tmp_path: Path, job_environment: dict[str, str]
+) -> None:
+    case.write_text(case.read_text().replace("a decaying wave", "a wave – ū"))
+    done = subprocess.run(
+        [sys.executable, "-m", "uzushio", "check", case],
+        cwd=tmp_path,
+        env=job_environment | {"PYTHONIOENCODING": "ascii:strict"},
+        capture_output=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"a wave ? ?" in done.stdout
+
+
+def test_a_line_has_replacements_for_what_a_stream_cannot_encode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "latin-1", errors="strict"))
+    tell("μ – ü")
+    assert raw.getvalue() == "? ? ü\n".encode("latin-1")
+
+
 def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:
     assert uzushio("--version").stdout == f"uzushio {__version__}\n"
     text = uzushio("run", "--help").stdout
@@ -93,6 +156,10 @@ def test_options_of_a_restart_are_refused_without_one(
         f"uzushio: error: {option} is for a restart: add --restart DIR, or leave it out.\n"
     )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_short_run_prints_no_table_of_its_sections(uzushio: Run, case: Path) -> None:
+    assert "max/mean" not in uzushio("run", case).stdout
 
 
 def test_quiet_prints_nothing(uzushio: Run, case: Path) -> None:

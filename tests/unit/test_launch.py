@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,25 @@ def test_no_mpiexec_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         launch.find_mpiexec()
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"), [("XFSZ", "; raise the limit of file sizes (ulimit -f)"), ("KILL", "")]
+)
+def test_a_launcher_that_a_signal_ends_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, advice: str
+) -> None:
+    mpiexec = tmp_path / "mpiexec"
+    mpiexec.write_text(f'#!/bin/sh\n[ "$1" = --version ] || kill -{name} $$\n')
+    mpiexec.chmod(0o700)
+    code = (
+        "import sys; from pathlib import Path; from uzushio.parallel import launch\n"
+        "launch.find_mpiexec = lambda: Path(sys.argv[1])\n"
+        "try: launch.run_job(2, [])\n"
+        "except launch.LaunchError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, mpiexec], capture_output=True, text=True)
+    assert done.stdout == f"mpiexec was ended by SIG{name}, and its ranks with it{advice}.\n"
+
+
 def test_only_repeated_failures_are_omitted() -> None:
     rule = b"-" * 74 + b"\n"
     repeats = rule + b"MPI_ABORT was invoked on rank 1\n" + rule
@@ -98,5 +119,5 @@ def test_only_repeated_failures_are_omitted() -> None:
     first = b"first\n" + repeats + late + b"second\n"
     source = io.BytesIO(first + wrapped + notice + rule + b"open end\n")
     target = io.BytesIO()
-    launch.pass_on(source, target)
+    launch.pass_on(source, target.write)
     assert target.getvalue() == b"first\nsecond\n" + notice + rule + b"open end\n"

@@ -16,7 +16,7 @@ from uzushio.case import registry
 from uzushio.case.model import CaseFile, Checkpoint, model_of, read_document
 from uzushio.config.names import unknown
 from uzushio.config.overrides import Overrides
-from uzushio.config.paths import UserPath
+from uzushio.config.paths import NamedFile
 from uzushio.config.quantities import Magnitude, Size
 from uzushio.config.section import Count, Positive, Section
 from uzushio.config.yaml_document import Document
@@ -43,7 +43,7 @@ class Window(Section):
 class Observed(Section):
     """Source of the observations: a store, or the model's own truth with noise (a twin)."""
 
-    store: UserPath | None = Field(
+    store: NamedFile | None = Field(
         None, description="Zarr store of observations; null: a twin, from `truth` with noise"
     )
     first: Index = Field(1, description="first step observed, in a twin")

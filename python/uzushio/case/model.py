@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field, model_validator
 from uzushio.case import registry
 from uzushio.config.lengths import Length
 from uzushio.config.overrides import Overrides, apply
-from uzushio.config.paths import UserPath
+from uzushio.config.paths import NamedFile, UserPath
 from uzushio.config.section import Count, Positive, Section, unit
 from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError, StagingError
@@ -132,11 +132,11 @@ class Publish(Section):
         default=True,
         description="whether viewers may change parameters, write checkpoints and stop the run",
     )
-    python: UserPath | None = Field(
+    python: NamedFile | None = Field(
         default=None,
         description="file with a function on_step(step) that engine inproc calls in each step",
     )
-    pipeline: UserPath | None = Field(
+    pipeline: NamedFile | None = Field(
         default=None, description="pipeline file that engine inproc runs in each step"
     )
 
@@ -274,9 +274,17 @@ def model_of(
     """
     name, where = document.values.get(key), document.where((key,))
     for other, (what, command) in _KINDS.items():
-        if name is None and other != key and other in document.values:
-            there = document.where((other,))
+        if other == key or document.values.get(other) is None:
+            continue
+        there = document.where((other,))
+        if name is None:
             raise CaseError(f"{there}: a case with '{other}' is {what}; give it to {command}.")
+        raise CaseError(
+            f"{there}: a case with '{other}' is {what}, and one with '{key}' is {_KINDS[key][0]}; "
+            "remove one of both keys."
+        )
+    if name is None:
+        document.refuse_other("a case", key)
     if not isinstance(name, str):
         raise CaseError(f"{where}: {key} is required (allowed: {', '.join(known)})")
     try:

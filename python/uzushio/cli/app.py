@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -18,9 +19,9 @@ from uzushio.cli.run import assimilate, figures, run
 from uzushio.cli.start import fail
 from uzushio.cli.streams import inspect, plan, relay
 from uzushio.cli.tuning import tune, tuning_worker
-from uzushio.error_text import memory_sentence, system_sentence
+from uzushio.error_text import capitalised, memory_sentence, system_sentence
 from uzushio.errors import MemoryShortageError, OutputError, UzushioError
-from uzushio.terminal import discard
+from uzushio.terminal import discard, warn
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,6 +68,11 @@ def _options(
     pass
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning of a library as a sentence, without the line of its source."""
+    warn(capitalised(message))
+
+
 def _flowing(text: str) -> str:
     """Return a docstring with each paragraph on one line; the terminal wraps them."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
@@ -78,6 +84,7 @@ def _name(command: typer.models.CommandInfo) -> str:
 
 def main() -> None:
     """Run the command line."""
+    warnings.showwarning = _show_warning
     # Else --install-completion takes no name of a shell and installs that of the calling process.
     os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     # To build the parameters of all commands takes a third of the time of a short one.

@@ -19,7 +19,7 @@ def path_argument(text: str) -> Path:
     try:
         return expanded(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text} {error}.") from None
+        raise typer.BadParameter(f"{text or 'the path'} {error}.") from None
 
 
 def path_option(*names: str, metavar: str, help: str) -> Any:

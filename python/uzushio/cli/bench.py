@@ -16,6 +16,7 @@ from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.errors import UzushioError
 from uzushio.files import atomic_write
 from uzushio.parallel.affinity import Policy, bind
+from uzushio.parallel.console import standard_console
 from uzushio.terminal import print_table, tell, warn
 
 if TYPE_CHECKING:
@@ -155,7 +156,6 @@ def _problem(
 
 def _print(ranks: int, title: str, timings: list[Timing], triad: float) -> None:
     """Print a row of rates for each solver."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title)
@@ -177,12 +177,11 @@ def _print(ranks: int, title: str, timings: list[Timing], triad: float) -> None:
         if ranks > 1:
             row.append(f"{t.efficiency:.0%}")
         table.add_row(*row)
-    print_table(table, Console())
+    print_table(table, standard_console())
 
 
 def _print_work(timings: list[Timing]) -> None:
     """Print a column for each solver: iterations, bytes, and where its time goes."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table()
@@ -200,7 +199,7 @@ def _print_work(timings: list[Timing]) -> None:
     for name in dict.fromkeys(name for t in timings for name in t.sections):
         shares = [t.sections.get(name) for t in timings]
         table.add_row(name, *["" if share is None else f"{share:.0%}" for share in shares])
-    print_table(table, Console())
+    print_table(table, standard_console())
 
 
 def _iterations(timing: Timing) -> str:

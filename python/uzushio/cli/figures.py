@@ -39,7 +39,7 @@ def write_again(comm: MPI.Comm, options: Options) -> int:
     where = options.restart
     assert where is not None
     run = checkpoint.run_of(where)
-    assimilation, overrides = _case(run, comm)
+    assimilation, overrides = case_of(run, comm)
     options = replace(options, out=run)
     if assimilation:
         from uzushio.assimilation import again
@@ -60,7 +60,7 @@ def write_again(comm: MPI.Comm, options: Options) -> int:
         return results.write(_head(job, case, solver))
 
 
-def _case(run: Path, comm: MPI.Comm) -> tuple[bool, list[str]]:
+def case_of(run: Path, comm: MPI.Comm) -> tuple[bool, list[str]]:
     """Return whether a run is an assimilation, and overrides of its case (collective).
 
     The overrides reset publishing and the decomposition.

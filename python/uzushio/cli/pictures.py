@@ -39,9 +39,9 @@ def render(
         typer.Option(
             "--from",
             parser=expanduser,
-            metavar="CONTACT|STORE",
-            help="Contact file of the writer or of a relay; host:port; or a folder of stored "
-            "steps, during or after the run.",
+            metavar="CONTACT|RUN|STORE",
+            help="Contact file of the writer or of a relay; host:port; the folder of a run; or a "
+            "folder of stored steps, during or after the run.",
         ),
     ],
     ranks: Ranks = None,
@@ -51,6 +51,14 @@ def render(
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", help="Remove the results of an earlier job in that folder."),
+    ] = False,
+    checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoint",
+            help="Use the checkpoints of the run --from instead of a stream, or one checkpoint; "
+            "needs the memory of the run.",
+        ),
     ] = False,
     stream: Annotated[
         str, typer.Option(help="Expected name of the stream; another one is an error.")
@@ -77,6 +85,8 @@ def render(
     Live: uzushio render pipeline.yaml --from runs/channel/channel.contact --ranks 2
 
     Later: uzushio render pipeline.yaml --from runs/channel/published/channel.zarr
+
+    Of a run without published steps: uzushio render pipeline.yaml --from runs/channel --checkpoint
     """
     exit_on_signal()
     start_job(ranks)
@@ -87,6 +97,10 @@ def render(
 
         contact = Contact(source, stream, wait, secret, tls, False if no_verify else None)
         options = rendering.RenderOptions(pipeline, contact, out, overwrite, limit, progress, quiet)
+        if checkpoint:
+            from uzushio.cli.render_checkpoints import render_checkpoints
+
+            return render_checkpoints(options, comm)
         return rendering.render(options, comm)
 
     raise SystemExit(run_on_ranks(draw, ranks, debug))

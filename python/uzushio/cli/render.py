@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,13 @@ from uzushio.errors import (
     StagingError,
 )
 from uzushio.files import SUMMARY, write_summary
+from uzushio.job import run_folder
 from uzushio.job.job import Job
 from uzushio.job.job_folder import JobFolder
 from uzushio.parallel.sync import collective
 from uzushio.pipeline.model import PipelineDefinition, load
 from uzushio.pipeline.pipeline import Pipeline
+from uzushio.viewer.sources import contact_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -65,8 +68,33 @@ def render(options: RenderOptions, comm: MPI.Comm) -> int:
         failed or an action failed.
     """
     loaded = load(options.pipeline)
+    options = replace(options, contact=_stream_of(options.contact, comm))
     folder = JobFolder(options.out, MARK, "a reader job")
     return _Rendering(options, loaded, folder, Job(comm, folder, quiet=options.quiet)).execute()
+
+
+def check_results(folder: JobFolder, options: RenderOptions) -> None:
+    """Raise `OutputError` if a folder holds files that this job must not remove (rank 0)."""
+    if folder.found() and not options.overwrite:
+        raise OutputError(
+            f"{options.out} holds the results of another reader job; choose another "
+            "folder with --out, or say --overwrite to remove them."
+        )
+
+
+def _stream_of(contact: Contact, comm: MPI.Comm) -> Contact:
+    """Return the contact of a run whose folder is given (collective).
+
+    Raises:
+        StagingError: the run has published no steps.
+    """
+    found = ""
+    with collective(comm):
+        if comm.rank == 0:
+            run = Path(os.path.expanduser(contact.contact))
+            found = contact_of(contact.contact) if (run / run_folder.MARK).is_file() else ""
+    found = comm.bcast(found)
+    return replace(contact, contact=found) if found else contact
 
 
 class _Rendering:
@@ -80,7 +108,7 @@ class _Rendering:
         with collective(self._comm):
             if job.rank == 0:
                 folder.check_free()
-                self._check_folder()
+                check_results(self._folder, self._options)
         self._silent = job.vote.add(self._is_silent, rank=0)
         self._claimed = False
         self._began = self._said = self._heard = time.monotonic()
@@ -155,19 +183,11 @@ class _Rendering:
     def _is_silent(self) -> bool:
         return time.monotonic() - self._heard > self._options.limit
 
-    def _check_folder(self) -> None:
-        """Raise `OutputError` if the folder holds files that this job must not remove (rank 0)."""
-        if self._folder.found() and not self._options.overwrite:
-            raise OutputError(
-                f"{self._options.out} holds the results of another reader job; choose another "
-                "folder with --out, or say --overwrite to remove them."
-            )
-
     def _claim(self) -> None:
         """Lock the folder, remove the results of an earlier job, and mark it (collective)."""
         with collective(self._comm):
             if self._job.rank == 0:
-                self._check_folder()
+                check_results(self._folder, self._options)
                 self._folder.lock()
                 self._folder.clear()
                 self._folder.write_mark({"uzushio": __version__})

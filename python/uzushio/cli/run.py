@@ -66,8 +66,9 @@ def run(
 ) -> None:
     """Run a case.
 
-    Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
-    once. Under your own mpiexec send SIGUSR1 to mpiexec, which kills its ranks on the other two.
+    Ctrl-C, SIGTERM, SIGQUIT, SIGUSR1 and SIGUSR2 finish the step, write a checkpoint and stop; a
+    second one stops at once. Under your own mpiexec send SIGUSR1 or SIGUSR2 to mpiexec, which kills
+    its ranks on the others.
 
     To continue a run: uzushio run --restart DIR; docs/how-to/run.md.
     """
@@ -114,8 +115,8 @@ def assimilate(
 ) -> None:
     """Estimate a model's initial state and parameters from observations.
 
-    Ctrl-C, SIGTERM and SIGUSR1 finish the iteration, write a checkpoint and stop; a second one
-    stops at once. docs/how-to/assimilate.md describes the case and the folder.
+    Ctrl-C, SIGTERM, SIGQUIT, SIGUSR1 and SIGUSR2 finish the iteration, write a checkpoint and stop;
+    a second one stops at once. docs/how-to/assimilate.md describes the case and the folder.
 
     To continue an assimilation: uzushio assimilate --restart DIR; docs/how-to/run.md.
     """

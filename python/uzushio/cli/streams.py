@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from uzushio.cli.arguments import NoVerify, Secret, path_argument, path_option, size_argument
 from uzushio.cli.plan_report import print_report, to_json
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.parallel import launch
+from uzushio.parallel.console import standard_console
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
 
@@ -29,7 +29,7 @@ def plan(
     if as_json:
         print(to_json(assessment))
     else:
-        print_report(planned, assessment, Console(highlight=False))
+        print_report(planned, assessment, standard_console(highlight=False))
 
 
 def inspect(
@@ -53,7 +53,14 @@ def inspect(
     """Print the meshes, fields and blocks of a running or stored stream, and their ranges."""
     from uzushio.cli.inspect import inspect as look
 
-    look(contact, Console(highlight=False), steps, limit, secret, False if no_verify else None)
+    look(
+        contact,
+        standard_console(highlight=False),
+        steps,
+        limit,
+        secret,
+        False if no_verify else None,
+    )
 
 
 def relay(

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from uzushio import __version__
 from uzushio.cli.start import run_on_ranks
 from uzushio.config import user_cache
@@ -20,6 +18,7 @@ from uzushio.files import atomic_write
 from uzushio.job.job import Job
 from uzushio.job.job_folder import JobFolder
 from uzushio.parallel import launch
+from uzushio.parallel.console import standard_console
 from uzushio.parallel.memory import node_memory
 from uzushio.terminal import print_table
 from uzushio.tuning import report
@@ -185,7 +184,7 @@ def _finish(
         )
     if options.quiet:
         return
-    console = Console(highlight=False)
+    console = standard_console(highlight=False)
     if not console.is_terminal:
         console.width = 120
     print_table(report.table(space, outcome), console)

@@ -72,6 +72,9 @@ def mistakes_of(
         inside = any(place[: len(key)] == key and place != key for place in keys)
         if _follows(mistake) or _is_of_another_type(mistake, others, inside):
             continue
+        if cut := _cut_at_comma(values, key):
+            found.append((key, cut))
+            continue
         location = mistake["loc"]
         if not location and (named := _NAMED.match(mistake["msg"])):
             path: KeyPath = tuple(named["key"].split("."))
@@ -85,6 +88,20 @@ def mistakes_of(
                 mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
         found.append((key, _sentence(mistake, key, allowed, whole)))
     return found
+
+
+def _cut_at_comma(values: Any, key: KeyPath) -> str:
+    """Return a sentence on a text that YAML ended at a comma, so that its rest became keys."""
+    for part in key[:-1]:
+        inside = isinstance(values, dict) or (isinstance(values, list) and isinstance(part, int))
+        values = values[part] if inside else None
+    if not key or not isinstance(values, dict) or values.get(key[-1], key) is not None:
+        return ""
+    for name, text in values.items():
+        if isinstance(text, str) and text.count("(") > text.count(")"):
+            dotted = ".".join(map(str, (*key[:-1], name)))
+            return f"{dotted}: {text!r} ends at a comma; put quotes around a text with commas"
+    return ""
 
 
 def _shown(given: Any) -> str:

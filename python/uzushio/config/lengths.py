@@ -6,7 +6,9 @@ import math
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from uzushio.config.quantities import within_magnitude
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _PI = r"(?:pi|π)"
@@ -47,6 +49,7 @@ Length = Annotated[
         | Annotated[str, Field(pattern=_PRODUCT)],
     ),
     Field(gt=0.0, allow_inf_nan=False),
+    AfterValidator(within_magnitude),
 ]
 #: Type of a coefficient that may be 0.
 Coefficient = Annotated[

@@ -68,14 +68,15 @@ Size = Annotated[
 ]
 
 
-def _magnitude(value: float) -> float:
+def within_magnitude(value: float) -> float:
+    """Return a positive number, or raise `ValueError` if its square or inverse square overflows."""
     if not SMALLEST <= value <= LARGEST:
         raise ValueError(f"must be from {SMALLEST:g} to {LARGEST:g}")
     return value
 
 
 #: Type of a positive number whose square and inverse square are finite.
-Magnitude = Annotated[float, Field(gt=0.0), AfterValidator(_magnitude)]
+Magnitude = Annotated[float, Field(gt=0.0), AfterValidator(within_magnitude)]
 #: Type of a positive number of bytes per second.
 Rate = Annotated[
     float,

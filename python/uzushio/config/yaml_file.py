@@ -110,7 +110,8 @@ def read_text(path: Path, kind: str = "case") -> str:
             )
         return data.decode("utf-8")
     except OSError as error:
-        raise CaseError(f"{path} cannot be read ({error.strerror}); name a {kind} file.") from error
+        reason = f"a link to {path.readlink()}" if path.is_symlink() else error.strerror
+        raise CaseError(f"{path} cannot be read ({reason}); name a {kind} file.") from error
     except UnicodeDecodeError as error:
         raise CaseError(f"{path} is not UTF-8 text; name a YAML {kind} file.") from error
 

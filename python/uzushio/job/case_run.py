@@ -125,21 +125,33 @@ class _Run:
             solver=solver,
             average=self._average,
             sections=self._sections,
+            always_shows_sections=self._options.trace is not None,
         )
-        return results.write(self._summary(step - first, seconds))
+        status = results.write(self._summary(step - first, seconds))
+        return status or int(publisher.failed)
 
     def _restore(self, restart: Path) -> None:
         """Restore the state and the averages of a checkpoint."""
         options, job = self._options, self._job
-        found = restore(
-            restart,
-            self._case,
-            self._solver,
-            job.comm,
-            options.fallback,
-            job.warn,
-            options.interpolate,
-        )
+        try:
+            found = restore(
+                restart,
+                self._case,
+                self._solver,
+                job.comm,
+                options.fallback,
+                job.warn,
+                options.interpolate,
+            )
+        except CaseError as error:  # the checkpoint does not fit the case
+            own = run_folder.continues(job.path, restart)
+            if options.case_file is None or options.case_file.parent == checkpoint.run_of(restart):
+                raise
+            other = "" if not own else "; to begin another run with it, name its folder with --out"
+            raise CaseError(
+                f"{error} To continue the run with its own case, leave {options.case_file} out"
+                f"{other}."
+            ) from error
         with collective(job.comm):
             if job.rank == 0:
                 self._restore_averages(found)

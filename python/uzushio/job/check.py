@@ -15,6 +15,7 @@ from uzushio.config.quantities import show_duration, show_size
 from uzushio.job.publish_check import check_published
 from uzushio.parallel import launch, memory
 from uzushio.parallel.affinity import Policy, plan
+from uzushio.parallel.console import standard_console
 from uzushio.solver import Estimate
 from uzushio.terminal import print_table
 
@@ -31,7 +32,7 @@ def check_run(
     kind = solver_class(case.solver)
     estimate = kind.estimate(case, ranks)
     check_published(case, kind)
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = standard_console(highlight=False, soft_wrap=True, markup=False)
     console.print(f"{path} is valid: {case.title or case.solver}")
     console.print(estimate.grid)
     _print_memory(estimate, ranks, console)

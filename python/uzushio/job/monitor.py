@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 import time
 from collections import deque
 from collections.abc import Mapping
 
-from rich.console import Console
-
-from uzushio.parallel.launch import TERMINAL
+from uzushio.parallel.console import terminal_columns
 from uzushio.solver import Reading
 from uzushio.terminal import ProgressOutput
 
@@ -29,7 +25,7 @@ class Monitor(ProgressOutput):
     """
 
     def __init__(self, period: float, enabled: bool, unit: str = "step") -> None:
-        columns = _terminal_columns() if enabled else 0
+        columns = terminal_columns() if enabled else 0
         super().__init__(columns, enabled)
         self._due_every = REFRESH if columns else period
         self._unit = unit
@@ -84,19 +80,3 @@ class Monitor(ProgressOutput):
         hours, rest = divmod(seconds, 3600)
         minutes, seconds = divmod(rest, 60)
         return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def _terminal_columns() -> int:
-    """Return the columns of rank 0's terminal, 0 if there is none.
-
-    A rank under `mpiexec` may have a pseudo-terminal for any kind of output; therefore the parent
-    process that started the job passes the number of columns.
-    """
-    width = os.environ.get(TERMINAL)
-    if width is not None:
-        return int(width) if width.isdigit() else 0
-    from uzushio.parallel.launch import ranks_around
-
-    if ranks_around() is None and sys.stdout.isatty():
-        return Console().width
-    return 0

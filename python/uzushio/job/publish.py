@@ -215,6 +215,13 @@ class Publisher:
         """Message of a failed action with `on_error: stop`, which ends the run; otherwise None."""
         return None if self._pipeline is None else self._pipeline.stopped
 
+    @property
+    def failed(self) -> bool:
+        """Whether publishing, or an action of the pipeline inside the run, has failed."""
+        published = self.summary() or {}
+        inside = published.get("pipeline", {})
+        return bool(published.get("failed") or inside.get("failures") or self.stopped)
+
     def __call__(self) -> bool:
         """Publish the current fields; return whether the run continues."""
         if self._writer is None:

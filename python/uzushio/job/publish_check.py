@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 from pathlib import Path
 
-from uzushio.case.model import Case
+from uzushio.case.model import Case, Publish
 from uzushio.config.user_function import check_syntax
 from uzushio.errors import CaseError, PipelineError
 from uzushio.job.publish import chosen
@@ -24,6 +25,7 @@ def check_published(case: Case, kind: type[Solver]) -> None:
     section = case.publish
     if section is None:
         return
+    _check_address(section)
     offer = kind.offer(case)
     if offer is not None:
         offer = Offer(offer.meshes, chosen(section, offer.fields), offer.attributes)
@@ -34,6 +36,21 @@ def check_published(case: Case, kind: type[Solver]) -> None:
             raise CaseError(f"publish.python: {error}.") from error
     if section.pipeline is not None:
         _check_pipeline(section.pipeline, offer)
+
+
+def _check_address(section: Publish) -> None:
+    """Raise `CaseError` if the address to listen on is none."""
+    options = section.options()
+    if options.engine != "tcp":
+        return
+    listen = (section.model_extra or {}).get("tcp", {}).get("listen", "127.0.0.1")
+    try:
+        socket.getaddrinfo(str(listen), None)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CaseError(
+            f"publish.tcp.listen: '{listen}' is no address and no name of a host ({reason})."
+        ) from error
 
 
 def _check_pipeline(file: Path, offer: Offer | None) -> None:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+#: Seconds of a job whose table of sections is not printed.
+_SHORT = 10.0
+
+
 class Results:
     """Files that are written one after the other (collective).
 
@@ -78,6 +82,7 @@ class ResultWriter(ABC):
     Attributes:
         job: job that writes the results; a signal ends the drawing.
         sections: monitor of the job's sections; None if no step was computed.
+        always_shows_sections: whether their table is printed after a short job too.
     """
 
     #: Kind of job, for messages.
@@ -85,6 +90,7 @@ class ResultWriter(ABC):
 
     job: CaseJob
     sections: SectionMonitor | None = None
+    always_shows_sections: bool = False
 
     @abstractmethod
     def announce(self, results: Results) -> None:
@@ -149,7 +155,10 @@ class ResultWriter(ABC):
         return summary
 
     def _complete_summary(self, results: Results, summary: dict[str, Any] | None) -> None:
-        """Write the summary again, with the figures and the sections, whose table is printed."""
+        """Write the summary again, with the figures and the sections.
+
+        Their table is printed, unless the job was too short for times that say anything.
+        """
         job, table = self.job, None
         with results.part("the summary"):
             if self.sections is not None:
@@ -159,7 +168,7 @@ class ResultWriter(ABC):
                 if table is not None:
                     summary["sections"] = table.data()
                 write_summary(job.path, summary)
-        if table is not None:
+        if table is not None and (self.always_shows_sections or table.elapsed >= _SHORT):
             job.say(table.text())
 
     def _section(self, name: str) -> AbstractContextManager[None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from uzushio import __version__
 from uzushio.case.model import CaseFile
@@ -102,7 +104,7 @@ class RunFolder(JobFolder):
         if not self._continues and self.marked:
             self.clear()
         self.path.mkdir(parents=True, exist_ok=True)
-        overrides = list(self._options.overrides)
+        overrides = [_with_absolute_paths(one, case) for one in self._options.overrides]
         self.write_mark({"uzushio": __version__, "set": overrides, "ranks": ranks})
         atomic_write(self.path / CASE, case.to_yaml())
 
@@ -157,6 +159,28 @@ def read_record(folder: Path) -> RunRecord:
         return RunRecord([str(override) for override in content["set"]], int(content["ranks"]))
     except (OSError, ValueError, LookupError, TypeError):
         return RunRecord()
+
+
+def _with_absolute_paths(override: str, case: CaseFile) -> str:
+    """Return an override that means the same in any current folder."""
+    key = override.partition("=")[0].strip()
+    given: Any = case.model_dump()
+    stored: Any = case.model_dump(mode="json")
+    try:
+        for part in key.split("."):
+            given, stored = given[part], stored[part]
+    except (LookupError, TypeError):  # a short form that the model replaces
+        return override
+    if not _holds_path(given):
+        return override
+    text = yaml.safe_dump(stored, default_flow_style=True, width=10**6, allow_unicode=True)
+    return f"{key}={text.removesuffix('...' + chr(10)).strip()}"
+
+
+def _holds_path(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_holds_path, value.values()))
+    return isinstance(value, Path)
 
 
 def _same(one: Path, other: Path | None) -> bool:

@@ -3,7 +3,8 @@
 `mpiexec` kills its ranks within half a second of SIGINT or SIGTERM. So this process runs `mpiexec`
 in a session of its own, out of reach of Ctrl-C, and forwards the first signal as SIGUSR1, which
 `mpiexec` passes to the ranks: they finish the step, write a checkpoint and exit. A second signal
-ends the job at once.
+ends the job at once, as does a first one before all ranks handle signals: `mpiexec` or a rank would
+be killed by SIGUSR1, or miss it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from uzushio.errors import LaunchError
-from uzushio.parallel.signals import stop_signals
+from uzushio.parallel.signals import READY, READY_LINE, stop_signals
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -180,7 +182,7 @@ def command(
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=60)
     options = ["-n", str(ranks)]
     if "Open MPI" in version.stdout or "OpenRTE" in version.stdout:
-        options += ["-x", TERMINAL]
+        options += ["-x", TERMINAL, "-x", READY]
         scheduled = "SLURM_JOB_ID" in os.environ or "PBS_NODEFILE" in os.environ
         cores = len(os.sched_getaffinity(0))
         if ranks > cores and not scheduled:
@@ -223,29 +225,91 @@ def start_job(
 def run_job(ranks: int, arguments: list[str], own_binding: bool = False) -> int:
     """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status; as `start_job`."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    os.environ[TERMINAL] = str(columns)
+    os.environ |= {TERMINAL: str(columns), READY: "1"}
     received: list[int] = []
     job = start_job(ranks, arguments, own_binding=own_binding)
+    output = _Output(ranks)
 
     def forward(number: int, _frame: object) -> None:
         received.append(number)
-        job.send_signal(signal.SIGUSR1 if len(received) == 1 else signal.SIGTERM)
+        if len(received) == 1 and output.ready:
+            job.send_signal(signal.SIGUSR1)
+            return
+        if len(received) == 1:
+            output.end(b"Stopped before the first step; nothing was written.\n")
+        job.send_signal(signal.SIGTERM)
 
     for number in stop_signals():
         signal.signal(number, forward)
     assert job.stdout is not None and job.stderr is not None
     pumps = [
-        threading.Thread(target=_copy, args=(job.stdout.fileno(), 1), daemon=True),
-        threading.Thread(target=pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True),
+        threading.Thread(target=output.copy, args=(job.stdout.fileno(), 1), daemon=True),
+        threading.Thread(target=pass_on, args=(job.stderr, output.write), daemon=True),
     ]
     for pump in pumps:
         pump.start()
     status = job.wait()
     for pump in pumps:
         pump.join(timeout=5.0)
-    if received and (status in (0, STOPPED) or len(received) > 1):
+    if status < 0:
+        status = 128 - status
+        if not received:
+            raise LaunchError(_ended_by(status - 128))
+    if received and (status in (0, STOPPED) or len(received) > 1 or output.ended):
         return 128 + received[0]
-    return status if status >= 0 else 128 - status
+    return status
+
+
+def _ended_by(number: int) -> str:
+    """Return a sentence on a launcher that a signal ended."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        name = f"signal {number}"
+    advice = "; raise the limit of file sizes (ulimit -f)" if name == "SIGXFSZ" else ""
+    return f"mpiexec was ended by {name}, and its ranks with it{advice}."
+
+
+class _Output:
+    """Output of a job that is passed on, until the job is ended before it has begun.
+
+    Attributes:
+        ready: whether all ranks handle signals: each has written `READY_LINE`, or rank 0 a text.
+        ended: whether the output is no longer passed on.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        self._missing = ranks
+        self.ready = self.ended = False
+
+    def end(self, sentence: bytes) -> None:
+        """Write a sentence instead of all that follows."""
+        self.ended = True
+        with suppress(OSError):
+            os.write(1, sentence)
+
+    def copy(self, source: int, target: int) -> None:
+        """Copy a file to another as data arrive; when the target is closed, only read."""
+        target_open, cut = True, b""
+        while text := os.read(source, 65536):
+            if self._missing > 0:
+                text = cut + text
+                self._missing -= text.count(READY_LINE)
+                text = text.replace(READY_LINE, b"")
+                cut = READY_LINE[:1] if text.endswith(READY_LINE[:1]) else b""
+                text = text.removesuffix(cut)
+                self.ready = self.ready or self._missing <= 0 or bool(text)
+            try:
+                while target_open and text and not self.ended:
+                    text = text[os.write(target, text) :]
+            except OSError:
+                target_open = False
+
+    def write(self, text: bytes) -> None:
+        """Write to the standard error."""
+        if not self.ended:
+            sys.stderr.buffer.write(text)
+            sys.stderr.buffer.flush()
 
 
 def _die_with_parent() -> Callable[[], None] | None:
@@ -256,19 +320,8 @@ def _die_with_parent() -> Callable[[], None] | None:
     return lambda: prctl(set_death_signal, signal.SIGTERM)
 
 
-def _copy(source: int, target: int) -> None:
-    """Copy a file to another as data arrive; when the target is closed, only read."""
-    target_open = True
-    while text := os.read(source, 65536):
-        try:
-            while target_open and text:
-                text = text[os.write(target, text) :]
-        except OSError:
-            target_open = False
-
-
-def pass_on(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy lines except blocks of Open MPI that repeat the failure of a rank."""
+def pass_on(source: IO[bytes], write: Callable[[bytes], object]) -> None:
+    """Write lines except blocks of Open MPI that repeat the failure of a rank."""
     block: list[bytes] = []
     for line in source:
         line = line.replace(b"\0", b"")  # Open MPI's text on an abort ends in one
@@ -282,7 +335,5 @@ def pass_on(source: IO[bytes], target: IO[bytes]) -> None:
             if not _REPEATS.search(text.decode(errors="replace")):
                 line = text
         if line.strip() and not any(late in line for late in _LATE):
-            target.write(line)
-            target.flush()
-    target.write(b"".join(block))
-    target.flush()
+            write(line)
+    write(b"".join(block))

@@ -10,8 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: `uzushio run --ranks` forwards SIGUSR1, and batch systems can send it.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
+#: `uzushio run --ranks` forwards SIGUSR1; batch systems send one of several before a time limit.
+_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+)
+#: Environment variable of ranks that `uzushio --ranks` started: each writes `READY_LINE` to its
+#: standard output when it handles signals. It is a line, because `mpiexec` passes on whole lines.
+READY = "UZUSHIO_READY"
+READY_LINE = b"\0\n"
 #: Environment variables of launchers with the rank of a process.
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID")
 
@@ -26,7 +37,13 @@ def stop_signals() -> list[signal.Signals]:
 
 
 class _ExitOnSignal:
-    """Handler that prints a sentence on rank 0 and ends the process."""
+    """Handler that prints a sentence on rank 0 and ends the process.
+
+    Another rank prints one too if it received a signal that its job does not forward.
+    """
+
+    #: Whether `uzushio --ranks` started this process, which forwards SIGUSR1 alone.
+    started = False
 
     def __init__(self, sentence: str) -> None:
         self._sentence = sentence
@@ -34,9 +51,13 @@ class _ExitOnSignal:
     def __call__(self, number: int, _frame: object) -> None:
         """End the process with 128 plus the number of the signal."""
         ranks = (os.environ[name] for name in _RANKS if name in os.environ)
-        if next(ranks, "0") == "0":
-            with contextlib.suppress(OSError):
+        rank = next(ranks, "0")
+        with contextlib.suppress(OSError):
+            if rank == "0":
                 os.write(1, f"{self._sentence}\n".encode())
+            elif self.started and number != signal.SIGUSR1:
+                name = signal.Signals(number).name
+                os.write(2, f"uzushio: rank {rank} received {name}. {self._sentence}\n".encode())
         os._exit(128 + number)
 
 
@@ -50,6 +71,14 @@ def exit_on_signal(
     handler = _ExitOnSignal(sentence)
     for number in stop_signals():
         signal.signal(number, handler)
+
+
+def announce_signals() -> None:
+    """Tell the process that started this rank that signals are handled from now on."""
+    if os.environ.pop(READY, None) is not None:
+        _ExitOnSignal.started = True
+        with contextlib.suppress(OSError):
+            os.write(1, READY_LINE)
 
 
 def restore_default_signals() -> None:
@@ -87,7 +116,7 @@ class Stop:
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number
-        for one in (signal.SIGINT, signal.SIGTERM):
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
             before = self._before.get(one)  # in a notebook, SIGINT raises KeyboardInterrupt
             is_default = before is None or isinstance(before, _ExitOnSignal)
             signal.signal(one, signal.SIG_DFL if is_default else before)

@@ -110,6 +110,7 @@ def load(path: Path | str, need_actions: bool = True) -> PipelineDefinition:
             and what is allowed.
     """
     document = Document.read(path, "pipeline")
+    document.refuse_other("a pipeline", "actions")
     actions = document.values.get("actions")
     kinds: set[str] = set()
     mistakes = []

@@ -122,6 +122,16 @@ class VolumeLayer(Section):
             raise ValueError("the places of the opacity must increase")
         return points
 
+    @model_validator(mode="after")
+    def _places_within_limits(self) -> Self:
+        beyond = [place for place, _ in self.opacity if not 0.0 <= place <= 1.0]
+        if self.places == "limits" and beyond:
+            raise ValueError(
+                f"the opacity has a place {beyond[0]:g}, which must be from 0 to 1, the limits of "
+                "the colours; 'places: values' takes values of the field"
+            )
+        return self
+
 
 class MeshLayer(Section):
     """Surface of a VTK mesh of any kind, drawn by VTK."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
 from uzushio import __version__
@@ -22,7 +22,7 @@ from uzushio.job import run_folder
 from uzushio.parallel.section_rows import HEAD
 from uzushio.render.typeface import html
 from uzushio.report import assimilated, steered, tables, words
-from uzushio.report.collect import collect
+from uzushio.report.collect import SUMMARY, collect
 from uzushio.report.page_files import PageFiles, media_type, size_of
 from uzushio.report.results import Action, Collected, Run, description, other_formats
 
@@ -67,10 +67,17 @@ def write_report(
         OutputError: a folder has no results, a file cannot be read, or the page cannot be
             written.
     """
-    found = collect(folders)
     path = out or folders[0] / "report.html"
     files = PageFiles(path, most, total)
-    text = _page(found, files, title or _title(found))
+    try:
+        found = collect(folders)
+        text = _page(found, files, title or _title(found))
+    except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
+        summaries = ", ".join(str(folder / SUMMARY) for folder in folders)
+        raise OutputError(
+            f"{summaries}: a summary does not have the form that uzushio writes ({error}); move it "
+            "away, or write it again with uzushio figures."
+        ) from error
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text)

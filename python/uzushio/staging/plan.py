@@ -111,6 +111,7 @@ def load_plan(path: Path | str) -> StagingPlan:
             and the allowed values.
     """
     document = Document.read(path, "plan")
+    document.refuse_other("a plan", "hops")
     plan = document.validate(StagingPlan)
     check_route(plan, document.where)
     return plan

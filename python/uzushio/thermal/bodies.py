@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from uzushio import _core
-from uzushio.config.paths import UserPath
+from uzushio.config.paths import NamedFile
 from uzushio.config.section import Positive, Section, unit
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
@@ -102,7 +102,7 @@ class Stl(_Body):
     """Surface of triangles in an STL file. If it is open, fluid is on both of its sides."""
 
     shape: Literal["stl"] = Field(description="kind of the body")
-    file: UserPath = Field(description="STL file, binary or ASCII")
+    file: NamedFile = Field(description="STL file, binary or ASCII")
     scale: Positive = Field(
         1.0,
         description="length of the case over that of the file, such as 0.001 for millimetres and "

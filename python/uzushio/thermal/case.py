@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from uzushio.block_solver.case import BlockCase
 from uzushio.case.model import Length
 from uzushio.config.lengths import Coefficient
+from uzushio.config.paths import NamedFile
 from uzushio.config.section import Count, Positive, Section, unit
 from uzushio.thermal.bodies import Body, Stl
 from uzushio.thermal.units import Units
@@ -187,7 +188,9 @@ class Initial(Section):
     )
     values: dict[str, float] = Field({}, description="scalars at the origin, by name")
     gradients: dict[str, Vector] = Field({}, description="gradients of scalars, by name")
-    script: str | None = Field(None, description="file with a function `initial(name, x, y, z)`")
+    script: NamedFile | None = Field(
+        None, description="file with a function `initial(name, x, y, z)`"
+    )
     noise: dict[str, float] = Field(
         {}, description="amplitude of uniform random numbers, of `velocity` and of scalars by name"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ class InitialFields:
         self._faces = [axis.positions() for axis in case.grid.axes]
         self._function: Callable[..., Any] | None = None
         if case.initial.script is not None:
-            self._script = Path(case.initial.script).expanduser()
+            self._script = case.initial.script
             try:
                 self._function = load_function(self._script, "initial")
             except ValueError as error:

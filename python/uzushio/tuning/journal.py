@@ -7,6 +7,7 @@ the same trials.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import warnings
@@ -148,6 +149,14 @@ def open_storage(folder: Path) -> JournalStorage:
         whole = text.rfind(b"\n") + 1
         if whole < len(text):
             os.truncate(path, whole)
+        for number, line in enumerate(text[:whole].splitlines(), start=1):
+            try:
+                json.loads(line)
+            except ValueError as error:  # Optuna overlooks the last line, and fails later
+                raise OutputError(
+                    f"{path}: line {number} is damaged ({error}); choose another folder with "
+                    "--out, or start again with --overwrite."
+                ) from error
     try:
         storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_NoLock(str(path))))
         for study in storage.get_all_studies():

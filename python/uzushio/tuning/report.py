@@ -6,9 +6,9 @@ import time
 from statistics import median_high
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from uzushio.parallel.console import standard_console
 from uzushio.terminal import ProgressOutput
 from uzushio.tuning.journal import TrialRecord
 from uzushio.tuning.search_result import SearchResult, SearchState
@@ -24,7 +24,7 @@ class ProgressReporter(ProgressOutput):
     """
 
     def __init__(self, space: Space, quiet: bool) -> None:
-        console = Console()
+        console = standard_console()
         columns = console.width if console.is_terminal else 0
         super().__init__(columns, not quiet, "measuring the first points")
         self._space = space

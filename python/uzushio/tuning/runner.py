@@ -136,7 +136,7 @@ class _WorkerJob:
         self._reader_threads = [
             threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True),
             threading.Thread(
-                target=launch.pass_on, args=(self._process.stderr, self._stderr), daemon=True
+                target=launch.pass_on, args=(self._process.stderr, self._stderr.write), daemon=True
             ),
         ]
         for thread in self._reader_threads:

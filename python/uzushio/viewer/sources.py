@@ -129,7 +129,8 @@ def contact_of(source: str) -> str:
     if not found:
         raise StagingError(
             f"{source} holds no contact file and no stored steps: its case needs a section "
-            "`publish` (docs/how-to/watch.md); 'uzushio view --list' shows the streams here."
+            "`publish` (docs/how-to/watch.md); 'uzushio render --checkpoint' draws checkpoints, "
+            "'uzushio view --list' shows the streams here."
         )
     if len(found) > 1:
         names = ", ".join(str(one.path) for one in found[:5])

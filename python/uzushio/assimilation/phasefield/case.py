@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio.assimilation.case import AssimilationCase
-from uzushio.config.paths import UserPath
+from uzushio.config.paths import NamedFile
 from uzushio.config.quantities import Magnitude
 from uzushio.config.section import Section
 from uzushio.phasefield.parameters import Parameters
@@ -57,7 +57,7 @@ class State(Section):
     )
     inside: float = Field(1.0, ge=-1.0, le=2.0, description="phase in the rectangle")
     outside: float = Field(0.0, ge=-1.0, le=2.0, description="phase outside of the rectangle")
-    store: UserPath | None = Field(
+    store: NamedFile | None = Field(
         None, description="Zarr store with an array `phi` (y, x), used instead of a rectangle"
     )
 

@@ -48,6 +48,12 @@ class ProbeLine(Section):
     end: Point = Field(alias="to", description="last point")
     points: Annotated[int, Field(gt=1, le=100_000)] = Field(100, description="number of points")
 
+    @model_validator(mode="after")
+    def _has_a_length(self) -> Self:
+        if self.begin == self.end:
+            raise ValueError("'from' and 'to' are the same point; a line needs a length")
+        return self
+
     @property
     def places(self) -> np.ndarray:
         """Positions, (points, 3), x, y, z."""

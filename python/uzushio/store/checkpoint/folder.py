@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from uzushio.errors import CheckpointError
+from uzushio.files import missing
 from uzushio.store.checkpoint import manifest
 
 FOLDER = "checkpoints"
@@ -65,8 +66,10 @@ def candidates(where: Path) -> list[Path]:
         run = run_of(where)
         older = [path for path in complete(run) if (step_of(path) or 0) < (step_of(where) or 0)]
         if not where.is_dir():
-            raise CheckpointError(f"checkpoint {where} does not exist; {_offer(run)}")
+            raise CheckpointError(f"checkpoint {missing(where)}; {_offer(run)}")
         return [where, *reversed(older)]
+    if not where.is_dir():
+        raise CheckpointError(f"{missing(where)}; name the folder of a run, or of one checkpoint.")
     found = complete(where)
     if not found:
         raise CheckpointError(f"{where} holds no complete checkpoint{_leftovers(where)}.")

@@ -54,7 +54,7 @@ class Checkpoint:
 
 
 def open_checkpoint(
-    where: Path,
+    where: Path | str,
     comm: MPI.Comm,
     fallback: bool = False,
     tell: Callable[[str], None] = lambda text: None,
@@ -73,7 +73,7 @@ def open_checkpoint(
     paths: list[Path] = []
     with collective(comm):
         if comm.rank == 0:
-            paths = folders.candidates(where)
+            paths = folders.candidates(Path(where))
     paths = comm.bcast(paths)
     for path, older in zip(paths, [*paths[1:], None], strict=True):
         try:
