@@ -32,13 +32,11 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def missing(path: Path) -> str:
-    """Return the reason why there is no file or folder at a path, to be continued."""
+def dangling(path: Path) -> str | None:
+    """Return a clause on a link to what does not exist; None if the path is not one."""
     if path.is_symlink() and not path.exists():
         return f"{path} is a link to {os.readlink(path)}, which does not exist"
-    if path.exists():
-        return f"{path} is {'a folder' if path.is_dir() else 'a file'}"
-    return f"{path} does not exist"
+    return None
 
 
 def atomic_write(path: Path, text: str, mode: int = 0o666) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio.case.model import Case, Length, Statistics
+from uzushio.config.quantities import Magnitude
 from uzushio.config.section import Positive, Section, unit
 
 #: Maximum CFL number at which three-substep Runge–Kutta is stable for the shortest wave.
@@ -68,13 +69,13 @@ class Grid(Section):
 class Flow(Section):
     """Forcing of the flow: exactly one Reynolds number, which also sets the unit of velocity."""
 
-    reynolds_tau: Positive | None = Field(
+    reynolds_tau: Magnitude | None = Field(
         None, description="u_tau h / nu; constant pressure gradient, unit u_tau"
     )
-    reynolds_bulk: Positive | None = Field(
+    reynolds_bulk: Magnitude | None = Field(
         None, description="U_b h / nu; constant flow rate, unit U_b"
     )
-    reynolds_centre: Positive | None = Field(
+    reynolds_centre: Magnitude | None = Field(
         None, description="U_c h / nu of the laminar flow; constant pressure gradient, unit U_c"
     )
 

@@ -8,11 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic._internal._model_construction import ModelMetaclass  # has no public name
 
 from uzushio.config.case_errors import explain
-from uzushio.config.quantities import Magnitude
 from uzushio.errors import SettingsError
 
-#: Type of a positive number whose square and inverse square are finite.
-Positive = Magnitude
+Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
 
 #: Marks the type of a list for which the file may give a single text.

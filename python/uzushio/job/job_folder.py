@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uzushio.errors import OutputError
-from uzushio.files import atomic_write, missing
+from uzushio.files import atomic_write, dangling
 from uzushio.job.folder_lock import FILE as LOCK
 from uzushio.job.folder_lock import FolderLock, check_free
 
@@ -47,7 +47,8 @@ class JobFolder:
     def require_folder(self) -> None:
         """Raise `OutputError` if the path is a file."""
         if (self.path.exists() or self.path.is_symlink()) and not self.path.is_dir():
-            raise OutputError(f"{missing(self.path)}; choose another folder with --out.")
+            what = dangling(self.path) or f"{self.path} is a file"
+            raise OutputError(f"{what}; choose another folder with --out.")
 
     def found(self) -> list[str]:
         """Return names of files of an earlier job of the kind, without mark and lock.

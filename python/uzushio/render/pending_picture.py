@@ -39,7 +39,6 @@ def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int
         annotator: annotator of pictures of this size.
         samples: samples along each side of a pixel of the image.
     """
-    is_blank = pending.image is None or not pending.image[..., 3].any()
     caption = pending.caption
     caption.nan = pending.nan_count > 0
     for n, scale in caption.scales.items():  # ranges of volumes come from the ray caster
@@ -57,7 +56,6 @@ def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int
         tuple(_notes(pending)),
         pending.sections.seconds(),
         caption.camera,
-        is_blank,
     )
 
 

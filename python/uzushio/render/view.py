@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from uzushio.config.section import Section
@@ -123,12 +124,15 @@ class VolumeLayer(Section):
         return points
 
     @model_validator(mode="after")
-    def _places_within_limits(self) -> Self:
-        beyond = [place for place, _ in self.opacity if not 0.0 <= place <= 1.0]
-        if self.places == "limits" and beyond:
+    def _is_visible(self) -> Self:
+        places, shares = zip(*self.opacity, strict=True)
+        inside = [share for place, share in self.opacity if 0.0 <= place <= 1.0]
+        beyond = not 0.0 <= places[0] <= places[-1] <= 1.0
+        seen = any([*inside, *np.interp([0.0, 1.0], places, shares)])
+        if self.places == "limits" and beyond and not seen:
             raise ValueError(
-                f"the opacity has a place {beyond[0]:g}, which must be from 0 to 1, the limits of "
-                "the colours; 'places: values' takes values of the field"
+                "the opacity is 0 at all places from 0 to 1, the limits of the colours; "
+                "'places: values' takes values of the field"
             )
         return self
 

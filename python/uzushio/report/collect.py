@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uzushio.errors import OutputError
-from uzushio.files import missing
+from uzushio.files import dangling
 from uzushio.report.cut_off import cut_off
 from uzushio.report.results import Action, Collected, Run, figures_in
 
@@ -31,7 +31,8 @@ def collect(folders: Sequence[Path]) -> Collected:
     found, seen = Collected(), set[Path]()
     for folder in folders:
         if not folder.is_dir():
-            raise OutputError(f"{missing(folder)}; name the folder of a run.")
+            what = dangling(folder) or f"{folder} is not a folder"
+            raise OutputError(f"{what}; name the folder of a run.")
         here = 0
         for path in _summaries(folder, _DEPTH):
             if path.resolve() in seen:

@@ -154,7 +154,7 @@ def open_storage(folder: Path) -> JournalStorage:
                 json.loads(line)
             except ValueError as error:  # Optuna overlooks the last line, and fails later
                 raise OutputError(
-                    f"{path}: line {number} is damaged ({error}); choose another folder with "
+                    f"{path} is damaged (line {number}: {error}); choose another folder with "
                     "--out, or start again with --overwrite."
                 ) from error
     try:

@@ -71,8 +71,6 @@ class ViewAction(Action[Any]):
         super().__init__(settings, name, setup)
         self._drawing: Drawing | None = None
         self._files: list[str] = []
-        self._blank: str | None = None  # note on the last picture, if nothing is visible in it
-        self._all_blank = True
         file = settings.movie
         self._movie_writer = None if file is None else MovieWriter(setup, file, settings.fps)
 
@@ -105,8 +103,6 @@ class ViewAction(Action[Any]):
         with context.section("write"), collective(context.comm):
             if picture is None:
                 return
-            self._blank = [*picture.notes, ""][0] if picture.is_blank else None
-            self._all_blank = self._all_blank and picture.is_blank
             pattern = getattr(self.settings, "file", None)
             if pattern is not None:
                 named = pattern.format(name=self.name, step=context.index, time=context.time)
@@ -114,11 +110,6 @@ class ViewAction(Action[Any]):
                 self._files.append(named)
             if self._movie_writer is not None:
                 self._movie_writer.add(picture)
-
-    def finish(self) -> None:
-        """Raise `PipelineError` if nothing is visible in any picture."""
-        if self._blank is not None and self._all_blank:
-            raise PipelineError(f"all pictures are blank. {self._blank}".strip())
 
     def close(self) -> None:
         """Finish the movie."""

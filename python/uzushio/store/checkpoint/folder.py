@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from uzushio.errors import CheckpointError
-from uzushio.files import missing
+from uzushio.files import dangling
 from uzushio.store.checkpoint import manifest
 
 FOLDER = "checkpoints"
@@ -66,10 +66,8 @@ def candidates(where: Path) -> list[Path]:
         run = run_of(where)
         older = [path for path in complete(run) if (step_of(path) or 0) < (step_of(where) or 0)]
         if not where.is_dir():
-            raise CheckpointError(f"checkpoint {missing(where)}; {_offer(run)}")
+            raise CheckpointError(f"checkpoint {where} does not exist; {_offer(run)}")
         return [where, *reversed(older)]
-    if not where.is_dir():
-        raise CheckpointError(f"{missing(where)}; name the folder of a run, or of one checkpoint.")
     found = complete(where)
     if not found:
         raise CheckpointError(f"{where} holds no complete checkpoint{_leftovers(where)}.")
@@ -82,6 +80,8 @@ def _offer(run: Path) -> str:
 
 
 def _leftovers(run: Path) -> str:
+    if not run.is_dir():
+        return f": {dangling(run) or 'there is no such folder'}; name the folder of a run"
     left = ", ".join(path.name for path in incomplete(run))
     if left:
         return f" ({left} has no {manifest.NAME}: its writing was interrupted); start the run anew"
