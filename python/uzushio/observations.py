@@ -39,12 +39,9 @@ class Observations:
         return self.weight
 
     @property
-    def count(self) -> int:
-        """Return the number of observed values on this rank's part."""
-        if isinstance(self.weight, np.ndarray) and self.weight.ndim:
-            each = np.count_nonzero(self.weight)
-            return int(each) if self.weight.ndim == 3 else int(each) * len(self.steps)
-        return self.values.size if self.weight > 0.0 else 0
+    def counts(self) -> np.ndarray:
+        """Numbers of observed values at each step on this rank's part; shape (len(steps),)."""
+        return np.count_nonzero(np.broadcast_to(self.weight, self.values.shape), axis=(1, 2))
 
     def index_of(self, step: int) -> int | None:
         """Return the index of a step in `steps`; None if it was not observed."""

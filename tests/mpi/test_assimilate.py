@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 from command_server import CommandServer
 from conftest import Run, family, wait
@@ -394,6 +395,24 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(
     assert checkpoint.newest(tmp_path / "run") == tmp_path / "run/checkpoints/step-00000002"
     again = uzushio("assimilate", twin, "--restart", "run", *more)
     assert again.returncode == 0, again.stderr
+
+
+def test_sparse_observations_give_the_parameter_of_the_truth(uzushio: Run, tmp_path: Path) -> None:
+    """Short first windows of the same observations end at m = 1.7, with a small deviation."""
+    small = ("--set", "grid.nx=48", "--set", "grid.ny=48", "--no-figures")
+    case = Path(__file__).parents[2] / "examples/cases/phasefield.yaml"
+    twin = (*small, "--set", "optimiser.iterations=1", "--set", "uncertainty.iterations=0")
+    uzushio("assimilate", case, *twin, "--out", "twin")
+    dense = xr.open_zarr(tmp_path / "twin/observations.zarr").load()
+    sparse = dense.isel(time=[2, 6, 7, 19, 20, 44, 89, 126])
+    hidden = np.random.default_rng(100).random(sparse["values"].shape) < 0.9
+    sparse = sparse.assign(values=sparse["values"].astype(float).where(~hidden))
+    sparse.drop_encoding().to_zarr(tmp_path / "sparse.zarr", consolidated=False)
+    store = ("--set", "observations.store=sparse.zarr", "--set", "truth=null")
+    uzushio("assimilate", case, *small, *store, "--out", "found")
+    summary = json.loads((tmp_path / "found/summary.json").read_text())
+    assert summary["windows"] == [128]
+    assert abs(summary["results"]["parameters"]["m"]["estimate"] - 1.0) < 0.03
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_values_are_decoded_as_xarray_decodes_them(
 ) -> None:
     observations = read(by_xarray(tmp_path / "seen.zarr", **kinds), model)
     assert np.array_equal(np.asarray(observations.weight) == 0.0, HOLES)
-    assert observations.count == np.count_nonzero(~HOLES)
+    assert observations.counts.sum() == np.count_nonzero(~HOLES)
     np.testing.assert_allclose(observations.values[~HOLES], SEEN[~HOLES], rtol=0, atol=1e-6)
 
 

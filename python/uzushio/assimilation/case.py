@@ -101,8 +101,9 @@ class Optimiser(Section):
     )
     first_window: Count | None = Field(
         8,
-        description="window of the first stage in steps; each further stage doubles it, up to "
-        "the whole run; null: one stage with the whole run",
+        description="minimum window of the first stage in steps, longer until it has two "
+        "observations for each point of the state; each further stage doubles it, up to the whole "
+        "run; null: one stage with the whole run",
     )
     tries: Count = Field(30, description="maximum number of values of J in a line search")
 

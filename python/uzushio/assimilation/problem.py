@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from uzushio.assimilation import observation_store, twin
 from uzushio.assimilation.case import AssimilationCase, ControlSection
 from uzushio.assimilation.cost import Cost
@@ -66,6 +68,7 @@ class Problem:
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
         self.sigmas = [one.sigma for one in self.controls]
         self.observations: Observations  # from `observe` on
+        self._observed: np.ndarray  # values on all ranks at each observed step
         self.sections = SectionMonitor()
         self.states = 0
         self._passed: list[int] = []
@@ -80,14 +83,12 @@ class Problem:
         else:
             assert self.truth is not None, "the case was validated"
             self.observations = twin.observe(self.model, self.truth, self._case)
+        self._observed = self.model.comm.allreduce(self.observations.counts)
         return self.observations
 
     def observed_counts(self) -> tuple[int, int]:
-        """Return the numbers of observed and of all values at the observed steps (collective)."""
-        model, observations = self.model, self.observations
-        whole = len(observations.steps) * model.shape[0] * model.shape[1]
-        observed: int = model.comm.allreduce(observations.count)
-        return observed, whole
+        """Return the numbers of observed and of all values at the observed steps."""
+        return int(self._observed.sum()), len(self._observed) * math.prod(self.model.shape)
 
     def keep_observations(self, path: Path) -> None:
         """Write a twin's observations by the first group, unless they exist."""
@@ -120,9 +121,12 @@ class Problem:
         first = self._case.optimiser.first_window
         if first is None:
             return [whole]
-        # The window of the first stage has at least two observed steps, if possible.
-        second_observed = list(self.observations.steps)[:2][-1]
-        window, found = max(first, second_observed), []
+        # With fewer than two observations a point, the initial state fits those of a short window
+        # with wrong parameters, and the later stages begin beside a wrong minimum.
+        enough = np.flatnonzero(self._observed.cumsum() >= 2 * math.prod(self.model.shape))
+        if not enough.size:
+            return [whole]
+        window, found = max(first, self.observations.steps[enough[0]]), []
         while window < whole:
             found.append(window)
             window *= 2
