@@ -19,7 +19,7 @@ struct Central {
     }
 };
 
-/// Bounded scheme: upwind value with the limiter of van Leer (1974), in index space.
+/// Limited scheme: upwind value with the limiter of van Leer (1974), in index space.
 struct VanLeer {
     static constexpr int ghosts = 2;
     /// One loop for each axis: GCC does not vectorise a loop over the sum of all three.
