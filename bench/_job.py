@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from uzushio.parallel.launch import find_mpiexec, prepare_environment
+from uzushio._base.parallel.launch import find_mpiexec, prepare_environment
 
 TIME_LIMIT = 1800.0  # seconds for one command
 #: Options of mpiexec for ranks that may share cores, and are not bound to any.

@@ -18,7 +18,7 @@ from _report import Record, option_parser, record, report
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from uzushio.parallel.section_monitor import SectionMonitor
+    from uzushio._base.parallel.section_monitor import SectionMonitor
 
 GOAL = 1.5  # times the lower bound
 FIELDS_GOAL = 14.0  # arrays of the size of a field
@@ -44,9 +44,9 @@ def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, An
     from mpi4py import MPI
 
     from uzushio import _core
-    from uzushio.channel.case import ChannelCase
-    from uzushio.channel.decomposition import core
-    from uzushio.channel.solver import ChannelSolver
+    from uzushio.solvers.channel.case import ChannelCase
+    from uzushio.solvers.channel.decomposition import core
+    from uzushio.solvers.channel.solver import ChannelSolver
 
     comm = MPI.COMM_WORLD
     case = ChannelCase.model_validate(

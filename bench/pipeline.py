@@ -47,9 +47,9 @@ def measure(grid: dict[str, int], steps: int, folder: str) -> Result | None:
 
     from mpi4py import MPI
 
+    from uzushio._job.publish import Publisher
     from uzushio.case.model import load_case
     from uzushio.case.registry import solver_class
-    from uzushio.job.publish import Publisher
 
     comm = MPI.COMM_WORLD
     changes = [f"grid.{axis}={n}" for axis, n in grid.items()]

@@ -40,8 +40,8 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
     """Measure on the ranks of this job; returns the figures of each scheme on rank 0."""
     from mpi4py import MPI
 
-    from uzushio.observations import Observations
-    from uzushio.phasefield import Blocking, Model, Parameters
+    from uzushio._base.observations import Observations
+    from uzushio.solvers.phasefield import Blocking, Model, Parameters
 
     world = MPI.COMM_WORLD
     shape = grid(kind, world.size)

@@ -25,9 +25,9 @@ def measure(n: int, repeats: int) -> dict[str, Any]:
 
     from mpi4py import MPI
 
-    from uzushio.channel.case import ChannelCase
-    from uzushio.channel.solver import ChannelSolver
-    from uzushio.parallel.trace import MAX_EVENTS
+    from uzushio._base.parallel.trace import MAX_EVENTS
+    from uzushio.solvers.channel.case import ChannelCase
+    from uzushio.solvers.channel.solver import ChannelSolver
 
     comm = MPI.COMM_WORLD
     case = ChannelCase.model_validate(

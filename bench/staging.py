@@ -27,7 +27,7 @@ from _job import launcher, measured
 from _report import Record, option_parser, record, report
 from rich.table import Table
 
-from uzushio.parallel.launch import prepare_environment
+from uzushio._base.parallel.launch import prepare_environment
 
 WORKER = Path(__file__).with_name("_staging_worker.py")
 TIME_LIMIT = 300.0  # seconds for one job

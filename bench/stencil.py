@@ -35,7 +35,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
     from mpi4py import MPI
 
     from uzushio import _core
-    from uzushio.phasefield import Blocking, Model, Parameters
+    from uzushio.solvers.phasefield import Blocking, Model, Parameters
 
     world = MPI.COMM_WORLD
     known = Parameters(dt=0.1, spacing=1.0, tau=1.0, epsilon=1.0, boundary="zero_flux")

@@ -20,9 +20,9 @@ from mpi4py import MPI
 from rich.table import Table
 
 from uzushio import _core
+from uzushio._base.parallel.roofline import triad_rate
 from uzushio.linalg import PoissonSolver
-from uzushio.parallel.roofline import triad_rate
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 STAGES = 3
 #: Passes over an evolved value in a stage: it is read and written, its derivative written and read,

@@ -47,7 +47,7 @@ def measure(name: str, cells: int) -> dict[str, float]:
     """Return the measured and the estimated arrays."""
     from mpi4py import MPI
 
-    from uzushio.thermal import ThermalCase, ThermalSolver
+    from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
     def after_two_steps(n: int) -> ThermalSolver:
         solver = ThermalSolver(ThermalCase.model_validate(case_of(name, n)), MPI.COMM_SELF)

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch, Rectangle
 from mpi4py import MPI
 
 from uzushio import _core
-from uzushio.figure_style import AMBER, BLACK, BLUE, GREY, ORANGE, RESOLUTION, SKY, style
+from uzushio._base.figure_style import AMBER, BLACK, BLUE, GREY, ORANGE, RESOLUTION, SKY, style
 
 SCHEMES = {
     "plain": "plain: an exchange a step",

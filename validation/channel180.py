@@ -26,16 +26,16 @@ import xarray as xr
 from mpi4py import MPI
 
 from uzushio import __version__
+from uzushio._base.figure_style import style, write
+from uzushio._base.store import checkpoint
+from uzushio._base.store.checkpoint.manifest import Manifest, read_manifest
 from uzushio.case.model import load_case
-from uzushio.channel import figures, reference, statistics
-from uzushio.channel.case import ChannelCase
-from uzushio.channel.figures import plots
-from uzushio.channel.figures.averages import Averages, half
-from uzushio.figure_style import style, write
-from uzushio.statistics.averages import TimeAverage
-from uzushio.statistics.uncertainty import derive, explanation
-from uzushio.store import checkpoint
-from uzushio.store.checkpoint.manifest import Manifest, read_manifest
+from uzushio.solvers.channel import figures, reference, statistics
+from uzushio.solvers.channel.case import ChannelCase
+from uzushio.solvers.channel.figures import plots
+from uzushio.solvers.channel.figures.averages import Averages, half
+from uzushio.solvers.statistics.averages import TimeAverage
+from uzushio.solvers.statistics.uncertainty import derive, explanation
 
 ROOT = Path(__file__).resolve().parent.parent
 CASE = Path(__file__).with_suffix(".yaml")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.solver import StoredState
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.contract import StoredState
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "cubic_cavity.csv"
 GRIDS = (24, 36, 54)

@@ -18,7 +18,7 @@ import numpy as np
 from mpi4py import MPI
 
 from uzushio.case.model import load_case
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "docs" / "validation" / "cylinder.csv"

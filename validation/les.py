@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "validation"
 MODELS = ("none", "smagorinsky", "wale", "vreman")

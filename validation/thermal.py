@@ -27,8 +27,8 @@ from rich.console import Console
 from rich.table import Table
 
 from uzushio.case.model import load_case
-from uzushio.solver import StoredState
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.contract import StoredState
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "thermal.csv"
 KEPT = Path(__file__).parents[1] / "build" / "validation" / "thermal"

@@ -1,7 +1,7 @@
 """Uzushio: massively parallel flow simulation.
 
 `load_case` reads a case, `run` runs it, and a `Simulation` is stepped by hand; `open_checkpoint`
-returns the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solver` is
+returns the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solvers.contract` is
 the interface between a flow solver and the framework; `uzushio.case` has the sections of case files
 that are common to all solvers. Each room can be used alone: `uzushio.staging`, `uzushio.render`,
 `uzushio.assimilation` and the others. Errors are subclasses of `uzushio.errors.UzushioError`. The
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio import assimilation as assimilation
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from uzushio import solver as solver
     from uzushio import staging as staging
     from uzushio import tuning as tuning
+    from uzushio._job.running import RunResult as RunResult
+    from uzushio._job.running import open_checkpoint as open_checkpoint
+    from uzushio._job.running import run as run
+    from uzushio._job.simulation import Simulation as Simulation
+    from uzushio._job.simulation import SimulationStep as SimulationStep
     from uzushio.assimilation.running import AssimilationResult as AssimilationResult
     from uzushio.assimilation.running import assimilate as assimilate
     from uzushio.case.model import Case as Case
     from uzushio.case.model import load_case as load_case
-    from uzushio.job.running import RunResult as RunResult
-    from uzushio.job.running import open_checkpoint as open_checkpoint
-    from uzushio.job.running import run as run
-    from uzushio.job.simulation import Simulation as Simulation
-    from uzushio.job.simulation import SimulationStep as SimulationStep
 
 __version__ = "0.1.0"
 

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 
-from uzushio.parallel.signals import announce_signals, exit_on_signal
+from uzushio._base.parallel.signals import announce_signals, exit_on_signal
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a dash must not end a run in another encoding
             with suppress(OSError):  # another kind of file than at the start of the process
                 stream.reconfigure(errors="replace")
-    from uzushio.cli.app import main as command_line
+    from uzushio._cli.app import main as command_line
 
     command_line()
 

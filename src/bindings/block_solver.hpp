@@ -31,9 +31,10 @@ numpy_view(const domain::View<T>& view, const domain::Box<3>& box, nanobind::han
     return {view.data() + view.offset(box.lower), 4, shape, owner, strides};
 }
 
-/// Bind a subclass of `domain::BlockSolver` with all that `uzushio.block_solver.BlockSolver` uses:
-/// the only call that an extension module with a solver needs besides its constructor. Indices are
-/// in the order i, j, k, arrays (component, k, j, i).
+/// Bind a subclass of `domain::BlockSolver` with all that
+/// `uzushio.solvers.block_solver.BlockSolver` uses: the only call that an extension module with a
+/// solver needs besides its constructor. Indices are in the order i, j, k, arrays (component, k, j,
+/// i).
 template <class Solver>
 nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char* class_name) {
     namespace nb = nanobind;

@@ -9,11 +9,11 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/mpi_handle.hpp"
-#include "channel/estimate.hpp"
-#include "channel/physical_output.hpp"
-#include "channel/roofline.hpp"
-#include "channel/sampler.hpp"
-#include "channel/solver.hpp"
+#include "solvers/channel/estimate.hpp"
+#include "solvers/channel/physical_output.hpp"
+#include "solvers/channel/roofline.hpp"
+#include "solvers/channel/sampler.hpp"
+#include "solvers/channel/solver.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -16,7 +16,7 @@
 #include "bindings/double_double.hpp"
 #include "bindings/field_span.hpp"
 #include "bindings/mpi_handle.hpp"
-#include "phasefield/model.hpp"
+#include "solvers/phasefield/model.hpp"
 #include "stencil/blocking_scheme.hpp"
 #include "stencil/replay.hpp"
 

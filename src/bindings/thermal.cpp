@@ -17,7 +17,7 @@
 #include "bindings/block_solver.hpp"
 #include "geometry/shapes.hpp"
 #include "geometry/stl.hpp"
-#include "thermal/flow_solver.hpp"
+#include "solvers/thermal/flow_solver.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

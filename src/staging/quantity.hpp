@@ -6,9 +6,9 @@
 
 namespace uzushio::staging {
 
-/// Parse bytes, such as "4 GB", "256 MiB", "1500", as python/uzushio/config/quantities.py does. GB
-/// is 10^9, GiB 2^30. Throws std::invalid_argument with the allowed form ("must be") unless 1 <=
-/// bytes < 2^63.
+/// Parse bytes, such as "4 GB", "256 MiB", "1500", as python/uzushio/_base/config/quantities.py
+/// does. GB is 10^9, GiB 2^30. Throws std::invalid_argument with the allowed form ("must be")
+/// unless 1 <= bytes < 2^63.
 [[nodiscard]] std::size_t parse_size(std::string_view text);
 
 /// Parse a time, such as "10 s", "250 ms", "1.5" (seconds). Throws as `parse_size` unless it is

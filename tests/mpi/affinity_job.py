@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mpi4py import MPI
 
-from uzushio.parallel import affinity
-from uzushio.parallel.affinity import Policy
+from uzushio._base.parallel import affinity
+from uzushio._base.parallel.affinity import Policy
 
 world = MPI.COMM_WORLD
 allowed = set().union(*world.allgather(os.sched_getaffinity(0)))

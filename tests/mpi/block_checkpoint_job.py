@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.block_solver import BlockSolver
+from uzushio._base.store import checkpoint
+from uzushio._base.store.array import State
+from uzushio._base.store.chunks import ChunkGrid
 from uzushio.case.model import Case
 from uzushio.domain.box import Box
 from uzushio.domain.multiblock import (
@@ -24,9 +26,7 @@ from uzushio.domain.multiblock import (
     Zone,
     zero_gradient,
 )
-from uzushio.store import checkpoint
-from uzushio.store.array import State
-from uzushio.store.chunks import ChunkGrid
+from uzushio.solvers.block_solver import BlockSolver
 
 
 class Decay(BlockSolver):

@@ -10,9 +10,9 @@ import numpy as np
 from mpi4py import MPI
 from phasefield_cases import Problem, problem
 
+from uzushio._base.exact_sums import rounded
 from uzushio.errors import ModelError
-from uzushio.phasefield import Blocking, schemes
-from uzushio.stencil.exact_sums import rounded
+from uzushio.solvers.phasefield import Blocking, schemes
 
 comm = MPI.COMM_WORLD
 SHAPE, STEPS = (37, 43), 17

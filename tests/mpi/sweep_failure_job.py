@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.observations import Observations
-from uzushio.phasefield import Blocking, Model, Parameters
+from uzushio._base.observations import Observations
+from uzushio.solvers.phasefield import Blocking, Model, Parameters
 
 comm = MPI.COMM_WORLD
 SHAPE, STEPS = (16 * comm.size, 20_000), 100

@@ -22,7 +22,7 @@ from command_server import CommandServer
 from conftest import Run, family, wait
 from PIL import Image
 
-from uzushio.store import checkpoint
+from uzushio._base.store import checkpoint
 
 Start = Callable[..., subprocess.Popen[str]]
 CASE = """\
@@ -166,7 +166,7 @@ def members(run: Path) -> tuple[bytes, object]:
 #: Program `uzushio` that is killed when it has said that two members are done.
 KILLED_AT_MEMBER_2 = """\
 import os, runpy, signal
-from uzushio.job.job import Job
+from uzushio._job.job import Job
 
 def say(job, text, said=Job.say):
     said(job, text)

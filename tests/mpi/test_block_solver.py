@@ -15,9 +15,9 @@ from mpi4py import MPI
 from PIL import Image
 
 from uzushio import staging
+from uzushio._base.store import checkpoint
 from uzushio.case import registry
 from uzushio.case.model import load_case
-from uzushio.store import checkpoint
 
 ZONES = ("shell_0", "shell_1", "shell_2", "shell_3", "core")
 CASE = """\

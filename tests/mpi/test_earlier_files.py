@@ -14,12 +14,12 @@ import xarray as xr
 from conftest import Run
 from mpi4py import MPI
 
+from uzushio._base.store import checkpoint
 from uzushio.assimilation import saved
 from uzushio.assimilation.case import load_assimilation
 from uzushio.assimilation.problem import Problem
 from uzushio.case.model import load_case
-from uzushio.channel.solver import ChannelSolver
-from uzushio.store import checkpoint
+from uzushio.solvers.channel.solver import ChannelSolver
 
 COMM = MPI.COMM_SELF
 

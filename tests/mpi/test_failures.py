@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from uzushio.store.checkpoint import newest
+from uzushio._base.store.checkpoint import newest
 
 
 def lines(text: str) -> list[str]:
@@ -215,9 +215,9 @@ NO_MEMORY = """
 import numpy as np
 from pathlib import Path
 from mpi4py import MPI
-from uzushio.store import checkpoint
-from uzushio.store import distribution
-from uzushio.store.array import DistributedArray, State
+from uzushio._base.store import checkpoint
+from uzushio._base.store import distribution
+from uzushio._base.store.array import DistributedArray, State
 
 comm = MPI.COMM_WORLD
 values = np.zeros((6, 4, 4))[:, ::2]

@@ -26,7 +26,7 @@ from command_server import CommandServer
 from conftest import Run, wait
 from PIL import Image
 
-from uzushio.cli.app import app
+from uzushio._cli.app import app
 from uzushio.staging.options import parse_options
 
 ROOT = Path(__file__).parents[2]

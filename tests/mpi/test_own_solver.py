@@ -20,12 +20,12 @@ from conftest import Run
 from mpi4py import MPI
 from PIL import Image
 
-from uzushio.block_solver import BlockSolver
+from uzushio._base.store import checkpoint
 from uzushio.case import registry
 from uzushio.case.model import load_case
 from uzushio.errors import CaseError
-from uzushio.solver import StoredState
-from uzushio.store import checkpoint
+from uzushio.solvers.block_solver import BlockSolver
+from uzushio.solvers.contract import StoredState
 
 EXAMPLES = Path(__file__).parents[2] / "examples/own_solver"
 CPP, PYTHON = EXAMPLES / "cpp", EXAMPLES / "python"

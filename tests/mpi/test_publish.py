@@ -16,8 +16,8 @@ from mpi4py import MPI
 
 from uzushio import staging
 from uzushio.case.model import load_case
-from uzushio.channel.solver import ChannelSolver
 from uzushio.errors import CaseError
+from uzushio.solvers.channel.solver import ChannelSolver
 
 CASE = """\
 solver: channel

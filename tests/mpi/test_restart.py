@@ -14,7 +14,7 @@ from command_server import CommandServer
 from conftest import CASE, Run
 from heat_solver import exact, initial
 
-from uzushio.store.checkpoint.manifest import read_manifest, write_manifest
+from uzushio._base.store.checkpoint.manifest import read_manifest, write_manifest
 
 SHAPE = (10, 12, 8)
 

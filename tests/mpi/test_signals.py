@@ -20,7 +20,7 @@ from heat_solver import exact
 from mpi4py import MPI
 
 from uzushio import staging
-from uzushio.store import checkpoint
+from uzushio._base.store import checkpoint
 
 Start = Callable[..., subprocess.Popen[str]]
 SLOW = ("--set", "time.steps=100000", "--set", "fault.pause=0.05", "--set", "checkpoint.every=null")

@@ -416,7 +416,7 @@ def test_inspect_prints_what_a_stream_offers(
 ) -> None:
     from rich.console import Console
 
-    from uzushio.cli.inspect import inspect
+    from uzushio._cli.inspect import inspect
 
     with box_writer(options("file", tmp_path)) as writer:
         writer.field("u", "box", unit="m/s")

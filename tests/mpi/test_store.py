@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.store import checkpoint
-from uzushio.store.array import DistributedArray, State
+from uzushio._base.store import checkpoint
+from uzushio._base.store.array import DistributedArray, State
 
 comm, shape = MPI.COMM_WORLD, (7, 9, 5)
 chunks = tuple(map(int, sys.argv[2].split(","))) if sys.argv[2] else ()
@@ -71,7 +71,7 @@ import numpy as np
 from mpi4py import MPI
 
 from uzushio.domain.box import Box
-from uzushio.store.distribution import Distribution, Transfer
+from uzushio._base.store.distribution import Distribution, Transfer
 
 comm = MPI.COMM_WORLD
 # Each rank has two boxes of 6 x 4; columns 2 and 3 are on all ranks, and the last row on none.

@@ -11,8 +11,8 @@ import yaml
 from conftest import Run
 from mpi4py import MPI
 
-from uzushio.store import checkpoint
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio._base.store import checkpoint
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 CASE: dict[str, Any] = {
     "solver": "thermal",

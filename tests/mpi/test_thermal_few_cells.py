@@ -9,7 +9,7 @@ import yaml
 from conftest import Run
 from mpi4py import MPI
 
-from uzushio.store import checkpoint
+from uzushio._base.store import checkpoint
 
 
 def arrays(run: Path, step: int) -> dict[str, np.ndarray]:

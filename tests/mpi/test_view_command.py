@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import Peers, Run, wait
 
-from uzushio.cli.view import title_of
+from uzushio._cli.view import title_of
 
 Start = Callable[..., subprocess.Popen[str]]
 

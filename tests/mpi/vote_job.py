@@ -11,7 +11,7 @@ import time
 
 from mpi4py import MPI
 
-from uzushio.job.job import Job
+from uzushio._job.job import Job
 
 comm = MPI.COMM_WORLD
 last = comm.size - 1

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from uzushio.block_solver import BlockSolver
+from uzushio._base.config.section import Section
 from uzushio.case.model import Case
-from uzushio.config.section import Section
+from uzushio.solvers.block_solver import BlockSolver
 
 BUILT = sorted(
     Path(__file__).parents[2].glob("build/release*/tests/cylinder_heat*.so"),

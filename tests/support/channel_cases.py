@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 from uzushio import _core
-from uzushio.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.section_monitor import SectionMonitor
 
 core = _core.channel
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from mpi4py import MPI
 
+from uzushio._base.config.section import Section
 from uzushio.case.model import Case
-from uzushio.config.section import Section
 from uzushio.domain.box import Box
 from uzushio.errors import CaseError
-from uzushio.solver import (
+from uzushio.solvers.contract import (
     DistributedArray,
     Estimate,
     Offer,

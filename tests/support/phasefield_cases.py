@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from phasefield_reference import Observed, Reference
 
-from uzushio.observations import Observations
-from uzushio.phasefield import Blocking, Model, Parameters, Trajectory
-from uzushio.stencil.exact_sums import dot, over_ranks, rounded
+from uzushio._base.exact_sums import dot, over_ranks, rounded
+from uzushio._base.observations import Observations
+from uzushio.solvers.phasefield import Blocking, Model, Parameters, Trajectory
 
 Field = Any
 STEPS = 24

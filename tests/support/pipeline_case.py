@@ -11,9 +11,9 @@ import numpy as np
 from mpi4py import MPI
 
 from uzushio import staging
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
+from uzushio._base.parallel.sync import collective
 from uzushio.domain.box import Box
-from uzushio.parallel.sync import collective
 from uzushio.pipeline import action_table
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context

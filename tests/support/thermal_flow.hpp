@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "thermal/flow_solver.hpp"
+#include "solvers/thermal/flow_solver.hpp"
 
 namespace uzushio::thermal {
 

@@ -11,7 +11,7 @@ from typing import Any
 from mpi4py import MPI
 from pydantic import TypeAdapter
 
-from uzushio.job.job import Job
+from uzushio._job.job import Job
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.render.view import View
 from uzushio.staging.contact import Contact

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from uzushio import _core
+from uzushio._base.parallel import affinity
+from uzushio._base.parallel.affinity import Affinity, Policy, RankBinding
 from uzushio.errors import LaunchError
-from uzushio.parallel import affinity
-from uzushio.parallel.affinity import Affinity, Policy, RankBinding
 
 #: A node of four processors with four cores and memory each.
 T2K = "numa:4 core:4 pu:1"

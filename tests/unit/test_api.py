@@ -247,7 +247,7 @@ def test_a_diverged_solution_is_an_error_of_uzushio() -> None:
     with uzushio.Simulation(fault) as simulation, pytest.raises(UzushioError, match="NaN"):
         for _ in simulation:
             pass
-    assert uzushio.errors.SolverDivergedError is uzushio.solver.SolverDivergedError
+    assert uzushio.errors.SolverDivergedError is uzushio.solvers.contract.SolverDivergedError
 
 
 def test_xarray_opens_a_checkpoint_whose_modes_are_the_fields(

@@ -11,16 +11,16 @@ import pytest
 from mpi4py import MPI
 
 from uzushio import staging
+from uzushio._base.observations import Observations
+from uzushio._base.store.array import DistributedArray
 from uzushio.compositing import Compositor
 from uzushio.errors import ModelError, RenderError, StagingError
 from uzushio.linalg import PoissonSolver
-from uzushio.observations import Observations
-from uzushio.phasefield import Model, Parameters
 from uzushio.raycast import Block, ColorTable, cell_centres
 from uzushio.render import Movie, SliceLayer, View, draw, save_png
-from uzushio.solver import Sample
-from uzushio.statistics.averages import TimeAverage
-from uzushio.store.array import DistributedArray
+from uzushio.solvers.contract import Sample
+from uzushio.solvers.phasefield import Model, Parameters
+from uzushio.solvers.statistics.averages import TimeAverage
 
 SHAPE = (4, 5, 6)
 PLAIN = np.arange(120.0).reshape(SHAPE)

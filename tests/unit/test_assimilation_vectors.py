@@ -9,10 +9,10 @@ import pytest
 from mpi4py import MPI
 
 from uzushio import _core
+from uzushio._base import exact_sums
+from uzushio._base.exact_sums import DoubleDouble
 from uzushio.assimilation.lbfgs import LbfgsMemory
 from uzushio.assimilation.space import ControlSpace
-from uzushio.stencil import exact_sums
-from uzushio.stencil.exact_sums import DoubleDouble
 
 #: Less than a lane, a block but for one, some blocks and a rest.
 SIZES = [1, 511, 512, 5003]

@@ -14,10 +14,10 @@ import pytest
 from conftest import TESTS, Run
 from mpi4py import MPI
 
-from uzushio.cli.app import _show_warning
+from uzushio._base.store import checkpoint
+from uzushio._cli.app import _show_warning
 from uzushio.errors import CaseError, CheckpointError, OutputError
 from uzushio.pipeline.model import load
-from uzushio.store import checkpoint
 from uzushio.tuning import journal
 
 CASES = TESTS.parent / "examples/cases"
@@ -197,7 +197,9 @@ def test_a_warning_of_a_library_is_a_sentence(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(("no_color", "plain"), [("1", True), ("", False)])
 def test_tables_are_plain_in_files_and_with_no_color(no_color: str, plain: bool) -> None:
     """A rank has a pseudo-terminal also where the output of its job is a file."""
-    command = "from uzushio.parallel.console import standard_console as c; c().print('[bold]a')"
+    command = (
+        "from uzushio._base.parallel.console import standard_console as c; c().print('[bold]a')"
+    )
     for columns in ("0", "80"):
         parent, child = pty.openpty()
         environment = os.environ | {"UZUSHIO_TERMINAL": columns, "TERM": "xterm"}

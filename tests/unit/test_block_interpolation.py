@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uzushio.block_solver.interpolation import interpolated
+from uzushio.solvers.block_solver.interpolation import interpolated
 
 VERTICES = [(False, False), (True, False), (True, True)]
 

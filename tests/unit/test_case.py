@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from uzushio._base.config.section import Section
 from uzushio.case import registry
 from uzushio.case.model import Case, Length, differences, load_case
-from uzushio.config.section import Section
 from uzushio.errors import CaseError
 
 

@@ -10,12 +10,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from uzushio import figure_style
-from uzushio.channel import ChannelCase, reference
-from uzushio.channel.figures import Slices, draw, pictures, plots
-from uzushio.channel.figures.averages import Averages, fold, half
-from uzushio.channel.figures.spectra import spectra
-from uzushio.channel.published import numbers
+from uzushio._base import figure_style
+from uzushio.solvers.channel import ChannelCase, reference
+from uzushio.solvers.channel.figures import Slices, draw, pictures, plots
+from uzushio.solvers.channel.figures.averages import Averages, fold, half
+from uzushio.solvers.channel.figures.spectra import spectra
+from uzushio.solvers.channel.published import numbers
 
 U_TAU, RE_TAU = 0.06, 180.0
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from uzushio._base.store import checkpoint
+from uzushio._base.store.checkpoint import folder as folders
+from uzushio._base.store.checkpoint import writing
 from uzushio.errors import CheckpointError, OutputError
-from uzushio.solver import DistributedArray, State
-from uzushio.store import checkpoint
-from uzushio.store.checkpoint import folder as folders
-from uzushio.store.checkpoint import writing
+from uzushio.solvers.contract import DistributedArray, State
 
 COMM = MPI.COMM_SELF
 SHAPE = (5, 4, 3)

@@ -12,7 +12,7 @@ from command_server import CommandServer
 from conftest import TESTS, Run
 
 from uzushio import __version__
-from uzushio.terminal import tell
+from uzushio._base.terminal import tell
 
 
 def test_check_prints_the_needs_of_a_case(uzushio: Run, case: Path, tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ import pytest
 import xarray
 from mpi4py import MPI
 
+from uzushio._base.store.distribution import Distribution
+from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.series import ZarrSeries
 from uzushio.domain.box import Box, intersection
 from uzushio.errors import OutputError
 from uzushio.extracts.vtkhdf_layout import kind_of
 from uzushio.extracts.vtkhdf_series import VtkhdfSeries
-from uzushio.store.distribution import Distribution
-from uzushio.store.schema import StoreSchema, Variable
-from uzushio.store.series import ZarrSeries
 
 ALONE = MPI.COMM_SELF
 SHAPES = [(4, 5, 6), (1, 5, 6), (4, 1, 6), (4, 5, 1), (4, 1, 1)]

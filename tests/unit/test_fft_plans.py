@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from uzushio.channel import fft_plans
-from uzushio.config import user_cache
+from uzushio._base.config import user_cache
+from uzushio.solvers.channel import fft_plans
 
 
 def test_stored_values_are_read_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

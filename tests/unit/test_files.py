@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from uzushio.files import atomic_file, atomic_write
+from uzushio._base.files import atomic_file, atomic_write
 
 
 def test_a_file_is_replaced_completely_and_nothing_else_remains(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from pipeline_case import Flow, Lines, stretched
 
-from uzushio.config.yaml_document import Document
-from uzushio.config.yaml_file import parse_value
+from uzushio._base.config.yaml_document import Document
+from uzushio._base.config.yaml_file import parse_value
 from uzushio.errors import CaseError, PipelineError, StagingError
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.model import load

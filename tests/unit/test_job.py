@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
+from uzushio._job import case_job
+from uzushio._job.case_job import CaseJob
+from uzushio._job.job import Job
+from uzushio._job.job_folder import JobFolder
+from uzushio._job.options import Options
+from uzushio._job.vote import Vote
 from uzushio.case.model import Case, Checkpoint, Time
 from uzushio.errors import OutputError, UzushioError
-from uzushio.job import case_job
-from uzushio.job.case_job import CaseJob
-from uzushio.job.job import Job
-from uzushio.job.job_folder import JobFolder
-from uzushio.job.options import Options
-from uzushio.job.vote import Vote
 
 CASE = Case(solver="toy", time=Time(steps=1, dt=1.0))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from uzushio._base.parallel import launch
 from uzushio.errors import LaunchError
-from uzushio.parallel import launch
 
 NAMES = [*launch._SIZES, *launch._RANKS, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"]
 
@@ -101,7 +101,7 @@ def test_a_launcher_that_a_signal_ends_is_reported(
     mpiexec.write_text(f'#!/bin/sh\n[ "$1" = --version ] || kill -{name} $$\n')
     mpiexec.chmod(0o700)
     code = (
-        "import sys; from pathlib import Path; from uzushio.parallel import launch\n"
+        "import sys; from pathlib import Path; from uzushio._base.parallel import launch\n"
         "launch.find_mpiexec = lambda: Path(sys.argv[1])\n"
         "try: launch.run_job(2, [])\n"
         "except launch.LaunchError as error: print(error)\n"

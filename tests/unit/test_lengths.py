@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uzushio import load_case
-from uzushio.config.lengths import parse_length
+from uzushio._base.config.lengths import parse_length
 from uzushio.errors import CaseError
 
 THERMAL: dict[str, Any] = {

@@ -16,7 +16,7 @@ from conftest import TESTS, Run, wait
 from pipeline_case import Flow
 
 from uzushio import staging
-from uzushio.parallel.memory import node_memory, process_memory
+from uzushio._base.parallel.memory import node_memory, process_memory
 
 GIB = 2**30
 TWIN = """\
@@ -91,7 +91,7 @@ def test_a_limit_of_version_1_counts_also_where_the_path_is_the_hosts(tmp_path: 
 
 def test_a_limit_on_the_address_space_leaves_what_is_not_mapped() -> None:
     code = (
-        "import resource; from uzushio.parallel.memory import process_memory;"
+        "import resource; from uzushio._base.parallel.memory import process_memory;"
         f"resource.setrlimit(resource.RLIMIT_AS, ({4 * GIB}, {4 * GIB}));"
         "print(process_memory().bytes)"
     )
@@ -119,7 +119,7 @@ def test_a_run_larger_than_the_node_is_refused_with_both_sizes(
 LIMITED = """
 import resource
 from mpi4py import MPI
-from uzushio.parallel import memory
+from uzushio._base.parallel import memory
 from uzushio.errors import MemoryShortageError
 
 comm = MPI.COMM_WORLD
@@ -156,8 +156,8 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 from uzushio import staging
-from uzushio.parallel import launch
-from uzushio.parallel import memory
+from uzushio._base.parallel import launch
+from uzushio._base.parallel import memory
 
 comm = MPI.COMM_WORLD
 if comm.rank == 0:
@@ -170,8 +170,8 @@ if comm.rank == 0:
     Path("p.yaml").write_text("actions:\\n- {plot: {series: {fields: [u], reduce: [mean]}}}\\n")
 comm.Barrier()
 memory.node_memory = lambda: memory.FreeMemory(1000.0, "free memory")
-from uzushio.cli.render import RenderOptions, render
-from uzushio.cli.start import run_on_ranks
+from uzushio._cli.render import RenderOptions, render
+from uzushio._cli.start import run_on_ranks
 from uzushio.staging.contact import Contact
 options = RenderOptions(Path("p.yaml"), Contact("box.zarr"), Path("out"))
 sys.exit(run_on_ranks(lambda comm: render(options, comm), None, False))

@@ -8,10 +8,10 @@ import os
 
 import pytest
 
-from uzushio.job import monitor
-from uzushio.job.monitor import Monitor
-from uzushio.parallel import launch
-from uzushio.solver import Reading
+from uzushio._base.parallel import launch
+from uzushio._job import monitor
+from uzushio._job.monitor import Monitor
+from uzushio.solvers.contract import Reading
 
 READINGS = {"CFL": Reading(0.51234), "U": Reading(1.5, "m/s", ".3f")}
 

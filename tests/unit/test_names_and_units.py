@@ -15,12 +15,12 @@ import xarray
 from pipeline_case import Flow, grab, stretched
 
 from uzushio import staging
+from uzushio._base.store.names import stored_names
+from uzushio._base.store.schema import unit_attributes
 from uzushio.errors import OutputError, PipelineError, StagingError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
-from uzushio.store.names import stored_names
-from uzushio.store.schema import unit_attributes
 
 LINES = (stretched(4), stretched(5), stretched(6))
 #: Fields with the names of variables of the stores, of coordinates and of paths.

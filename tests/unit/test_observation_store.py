@@ -12,6 +12,7 @@ import xarray as xr
 import zarr
 from mpi4py import MPI
 
+from uzushio._base.observations import Observations
 from uzushio.assimilation import observation_store
 from uzushio.assimilation.case import Observed
 from uzushio.assimilation.model import Model
@@ -19,7 +20,6 @@ from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.phasefield.model import PhaseFieldModel
 from uzushio.assimilation.twin import observe
 from uzushio.errors import CaseError
-from uzushio.observations import Observations
 
 STEPS = 10
 SHAPE = (9, 7)

@@ -10,7 +10,7 @@ from uzushio.assimilation.case import load_assimilation
 from uzushio.assimilation.phasefield.cost_model import SweepCost, Window
 from uzushio.assimilation.phasefield.tunables import PhaseFieldSubject, declare
 from uzushio.errors import TuningError
-from uzushio.phasefield.parameters import Parameters
+from uzushio.solvers.phasefield.parameters import Parameters
 from uzushio.tuning.declared import declare as declare_case
 from uzushio.tuning.result_cache import TuningResult, store_result
 from uzushio.tuning.space import Space, allowed, check

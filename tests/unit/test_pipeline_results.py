@@ -15,14 +15,14 @@ from made_stream import Made
 from mpi4py import MPI
 
 from uzushio import staging
+from uzushio._base.store.distribution import Distribution
+from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.series import ZarrSeries
 from uzushio.domain.box import Box
 from uzushio.pipeline.actions.plot import Plot
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.table import Table
-from uzushio.store.distribution import Distribution
-from uzushio.store.schema import StoreSchema, Variable
-from uzushio.store.series import ZarrSeries
 
 ACTIONS = """\
 actions:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uzushio.config.quantities import parse_rate, parse_size, parse_time, show_rate, show_size
+from uzushio._base.config.quantities import parse_rate, parse_size, parse_time, show_rate, show_size
 
 
 @pytest.mark.parametrize(

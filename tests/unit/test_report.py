@@ -19,11 +19,11 @@ from conftest import wait
 from mpi4py import MPI
 from PIL import Image
 
+from uzushio._base.figure_style import sheet, style, write_each
+from uzushio._base.store import checkpoint
 from uzushio.errors import OutputError
-from uzushio.figure_style import sheet, style, write_each
 from uzushio.report import words, write_report
-from uzushio.solver import State
-from uzushio.store import checkpoint
+from uzushio.solvers.contract import State
 
 VOID = {"meta", "img", "source", "br", "input"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from uzushio._job import run_attributes
+from uzushio._job.run_attributes import PaceMeter, RunPace, monitor_attributes, monitor_readings
 from uzushio.case.model import Time
-from uzushio.job import run_attributes
-from uzushio.job.run_attributes import PaceMeter, RunPace, monitor_attributes, monitor_readings
-from uzushio.solver import Reading
+from uzushio.solvers.contract import Reading
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from uzushio._job import run_folder
+from uzushio._job.options import Options
+from uzushio._job.run_folder import RunFolder
 from uzushio.case.model import Case, Time
 from uzushio.errors import OutputError
-from uzushio.job import run_folder
-from uzushio.job.options import Options
-from uzushio.job.run_folder import RunFolder
 
 CASE = Case(solver="toy", time=Time(steps=1, dt=1.0))
 

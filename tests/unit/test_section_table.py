@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
-from uzushio.config import user_cache
+from uzushio._base.config import user_cache
+from uzushio._base.parallel import roofline as rates
+from uzushio._base.parallel.roofline import Roofline, roofline
+from uzushio._base.parallel.section_monitor import SectionMonitor, Totals
+from uzushio._base.parallel.section_rows import section_rows
+from uzushio._base.parallel.section_table import SectionTable, gather
+from uzushio._base.parallel.trace import start_trace, write_trace
 from uzushio.errors import OutputError
-from uzushio.parallel import roofline as rates
-from uzushio.parallel.roofline import Roofline, roofline
-from uzushio.parallel.section_monitor import SectionMonitor, Totals
-from uzushio.parallel.section_rows import section_rows
-from uzushio.parallel.section_table import SectionTable, gather
-from uzushio.parallel.trace import start_trace, write_trace
 
 SELF = MPI.COMM_SELF
 

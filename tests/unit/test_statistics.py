@@ -11,8 +11,8 @@ import pytest
 import xarray as xr
 
 from uzushio.errors import CheckpointError
-from uzushio.solver import Sample
-from uzushio.statistics.averages import TimeAverage, write_statistics
+from uzushio.solvers.contract import Sample
+from uzushio.solvers.statistics.averages import TimeAverage, write_statistics
 
 
 def sample(*values: float) -> dict[str, Sample]:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uzushio
+from uzushio._base.store.schema import spacing
+from uzushio._job.check import number_of_steps
 from uzushio.case.model import Time
 from uzushio.errors import CaseError
-from uzushio.job.check import number_of_steps
-from uzushio.solver import Estimate, next_step
-from uzushio.store.schema import spacing
+from uzushio.solvers.contract import Estimate, next_step
 
 
 def steps_to(end: float, longest: float) -> np.ndarray:

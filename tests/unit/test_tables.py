@@ -10,7 +10,7 @@ from conftest import TESTS, Run
 from rich.console import Console
 from rich.table import Table
 
-from uzushio.terminal import print_table
+from uzushio._base.terminal import print_table
 
 
 def printed(width: int) -> str:

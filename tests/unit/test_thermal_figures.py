@@ -12,12 +12,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 from mpi4py import MPI
 
-from uzushio.solver import StoredState
-from uzushio.thermal import ThermalCase, ThermalSolver
-from uzushio.thermal.figures import averages, history, pictures, profiles
-from uzushio.thermal.nusselt import nusselt_factors
-from uzushio.thermal.series import CAPACITY, FIRST_INTERVAL, NAME, Series
-from uzushio.thermal.slices import Plane, focus, lines, planes, window
+from uzushio.solvers.contract import StoredState
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal.figures import averages, history, pictures, profiles
+from uzushio.solvers.thermal.nusselt import nusselt_factors
+from uzushio.solvers.thermal.series import CAPACITY, FIRST_INTERVAL, NAME, Series
+from uzushio.solvers.thermal.slices import Plane, focus, lines, planes, window
 
 WALL = {"type": "wall"}
 SLOPES = [0.5, -2.0, 3.0]

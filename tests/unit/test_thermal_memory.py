@@ -9,8 +9,8 @@ import pytest
 from mpi4py import MPI
 
 from uzushio.linalg import PoissonSolver
-from uzushio.thermal import ThermalCase, ThermalSolver
-from uzushio.thermal.pressure_estimate import pressure_arrays
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal.pressure_estimate import pressure_arrays
 
 CELLS = 60  # more than those of the solver that the estimate makes
 
@@ -63,7 +63,7 @@ def test_initial_fields_do_not_depend_on_their_slabs(monkeypatch: pytest.MonkeyP
     case = case_of(9, initial={"velocity": [1, 0, 0], "noise": {"velocity": 0.2}})
     found = []
     for size in (1, 200, 10**6):
-        monkeypatch.setattr("uzushio.thermal.solver._SLAB", size)
+        monkeypatch.setattr("uzushio.solvers.thermal.solver._SLAB", size)
         solver = ThermalSolver(case, MPI.COMM_SELF)
         found.append(np.array(solver.core.values("face_velocity", 0, 1)))
     assert np.ptp(found[0]) > 0.1

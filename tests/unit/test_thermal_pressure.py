@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from uzushio.solver import SolverDivergedError, StoredState
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.contract import SolverDivergedError, StoredState
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 
 def stored_state(solver: ThermalSolver) -> StoredState:

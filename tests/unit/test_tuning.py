@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tuning_subjects import MACHINE, Simulated, Waves
 
-from uzushio.config import user_cache
+from uzushio._base.config import user_cache
 from uzushio.errors import OutputError, TuningError
 from uzushio.tuning import journal
 from uzushio.tuning.declared import Declared

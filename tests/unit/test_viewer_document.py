@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline_case import Flow
 
 from uzushio import pipeline
-from uzushio.config import yaml_file
+from uzushio._base.config import yaml_file
 from uzushio.errors import CaseError, ViewerError
 from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.document_limits import MAX_BYTES, RefusedChange

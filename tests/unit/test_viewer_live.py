@@ -12,7 +12,7 @@ from mpi4py import MPI
 from viewer_driver import Driver, RequestFailed, run_viewer
 
 from uzushio import staging
-from uzushio.job.run_attributes import RunPace
+from uzushio._job.run_attributes import RunPace
 from uzushio.render.view import View
 from uzushio.viewer.exchange import DrawRequest
 

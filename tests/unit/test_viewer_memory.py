@@ -14,7 +14,7 @@ from live_view import Browser, Page
 from mpi4py import MPI
 
 from uzushio import staging
-from uzushio.job.job import Job
+from uzushio._job.job import Job
 from uzushio.staging.contact import Contact
 from uzushio.viewer import link
 from uzushio.viewer.exchange import Exchange

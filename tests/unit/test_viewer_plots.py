@@ -12,10 +12,10 @@ from pydantic import TypeAdapter
 from viewer_driver import Driver, run_viewer
 
 from uzushio import staging
-from uzushio.job.run_attributes import monitor_attributes
+from uzushio._job.run_attributes import monitor_attributes
 from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.sources import SourceSettings
-from uzushio.solver import Reading
+from uzushio.solvers.contract import Reading
 from uzushio.staging.writer import Writer
 from uzushio.viewer.plot_state import PlotRequest, PlotState
 from uzushio.viewer.plots_message import plots_message

@@ -299,7 +299,7 @@ def test_stored_steps_and_streams_without_commands_cannot_be_steered() -> None:
 
 
 def test_a_request_that_gets_no_reply_is_answered_when_the_run_is_lost() -> None:
-    from uzushio.job.steering import StopRequest
+    from uzushio._job.steering import StopRequest
 
     steps, exchange = ScriptedSteps(), watched_exchange()
     link = SteeringLink(steps, exchange)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 from scipy.optimize import minimize
 
+from uzushio._base import exact_sums
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.space import ControlSpace
-from uzushio.stencil import exact_sums
 
 Function = Callable[[np.ndarray], float]
 Slope = Callable[[np.ndarray], np.ndarray]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from uzushio._base.observations import Observations
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.deviations import Deviation, deviations
 from uzushio.assimilation.hessian import Hessian, hessian_plan
@@ -26,7 +27,6 @@ from uzushio.assimilation.sweeps import Counts
 from uzushio.assimilation.twin import observe
 from uzushio.assimilation.uncertainty import solve
 from uzushio.errors import CaseError
-from uzushio.observations import Observations
 
 STEPS = 20
 

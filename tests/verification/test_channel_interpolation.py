@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from uzushio.channel.case import ChannelCase
-from uzushio.channel.interpolation import lagrange
-from uzushio.channel.solver import ChannelSolver
 from uzushio.errors import CaseError
-from uzushio.solver import StoredState
+from uzushio.solvers.channel.case import ChannelCase
+from uzushio.solvers.channel.interpolation import lagrange
+from uzushio.solvers.channel.solver import ChannelSolver
+from uzushio.solvers.contract import StoredState
 
 GRID = {"nx": 16, "ny": 12, "nz": 24, "lx": "pi", "ly": "pi/2", "stretching": 1.8}
 

@@ -8,8 +8,8 @@ from channel_cases import centres, core, faces, make, stir
 from scipy.linalg import eig
 from scipy.optimize import brentq
 
-from uzushio.channel.case import ChannelCase
-from uzushio.channel.initial import laminar
+from uzushio.solvers.channel.case import ChannelCase
+from uzushio.solvers.channel.initial import laminar
 
 UNBOUNDED = float("inf")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uzushio.channel import reference
+from uzushio.solvers.channel import reference
 
 
 @pytest.fixture(params=reference.NAMES)

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from mpi4py import MPI
 
-from uzushio.channel.case import ChannelCase
-from uzushio.channel.solver import ChannelSolver
+from uzushio.solvers.channel.case import ChannelCase
+from uzushio.solvers.channel.solver import ChannelSolver
 
 CASE = ChannelCase.model_validate(
     {

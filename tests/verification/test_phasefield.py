@@ -12,10 +12,10 @@ from mpi4py import MPI
 from phasefield_cases import Problem, problem, smooth
 from phasefield_reference import Reference
 
+from uzushio._base.exact_sums import rounded
+from uzushio._base.observations import Observations
 from uzushio.errors import ModelError
-from uzushio.observations import Observations
-from uzushio.phasefield import Blocking, Model, Parameters
-from uzushio.stencil.exact_sums import rounded
+from uzushio.solvers.phasefield import Blocking, Model, Parameters
 
 BOUNDARIES = ("zero_flux", "periodic")
 WEIGHTS = ("number", "field", "fields")

@@ -7,8 +7,8 @@
 #include <numbers>
 #include <vector>
 
-#include "channel/wall_grid.hpp"
 #include "linalg/tridiagonal.hpp"
+#include "solvers/channel/wall_grid.hpp"
 #include "spectral/plane_transform.hpp"
 
 namespace uzushio::spectral {

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from mpi4py import MPI
 
-from uzushio.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 sys.path.append(str(Path(__file__).parents[2] / "validation"))
 

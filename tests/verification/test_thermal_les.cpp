@@ -6,9 +6,9 @@
 #include <numbers>
 
 #include "geometry/shapes.hpp"
+#include "solvers/thermal/eddy_viscosity.hpp"
 #include "support/jet.hpp"
 #include "support/thermal_flow.hpp"
-#include "thermal/eddy_viscosity.hpp"
 
 namespace uzushio::thermal {
 namespace {

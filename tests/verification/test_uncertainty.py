@@ -11,10 +11,10 @@ import pytest
 import xarray as xr
 
 from uzushio.errors import CheckpointError
-from uzushio.solver import Sample
-from uzushio.statistics.averages import TimeAverage, write_statistics
-from uzushio.statistics.batch_means import GROUPS, MAX_BATCHES, BatchMeans, quantile
-from uzushio.statistics.uncertainty import derive, explanation, half_width, replicates
+from uzushio.solvers.contract import Sample
+from uzushio.solvers.statistics.averages import TimeAverage, write_statistics
+from uzushio.solvers.statistics.batch_means import GROUPS, MAX_BATCHES, BatchMeans, quantile
+from uzushio.solvers.statistics.uncertainty import derive, explanation, half_width, replicates
 
 PROCESSES = 600
 

@@ -4,8 +4,8 @@
 #include <numbers>
 #include <vector>
 
-#include "channel/parameters.hpp"
-#include "channel/wall_grid.hpp"
+#include "solvers/channel/parameters.hpp"
+#include "solvers/channel/wall_grid.hpp"
 
 namespace uzushio::channel {
 namespace {

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
+    from uzushio._base.observations import Observations as Observations
     from uzushio.assimilation.case import AssimilationCase as AssimilationCase
     from uzushio.assimilation.case import load_assimilation as load_assimilation
     from uzushio.assimilation.model import Guess as Guess
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from uzushio.assimilation.running import AssimilationResult as AssimilationResult
     from uzushio.assimilation.running import ParameterEstimate as ParameterEstimate
     from uzushio.assimilation.running import assimilate as assimilate
-    from uzushio.observations import Observations as Observations
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

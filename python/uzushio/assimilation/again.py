@@ -7,6 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uzushio._base.files import read_summary
+from uzushio._base.parallel import memory
+from uzushio._job import run_folder
+from uzushio._job.case_job import CaseJob
+from uzushio._job.options import Options
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
@@ -14,11 +19,6 @@ from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.ensemble import EnsembleSpread, Member, ensemble_spreads
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
-from uzushio.files import read_summary
-from uzushio.job import run_folder
-from uzushio.job.case_job import CaseJob
-from uzushio.job.options import Options
-from uzushio.parallel import memory
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store import checkpoint
 from uzushio.assimilation import saved
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.ensemble import MemberFiles
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Parts, Problem
-from uzushio.parallel.sync import collective
-from uzushio.solver import Reading
-from uzushio.store import checkpoint
+from uzushio.solvers.contract import Reading
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from uzushio._base.config.names import unknown
+from uzushio._base.config.overrides import Overrides
+from uzushio._base.config.paths import NamedFile
+from uzushio._base.config.quantities import Magnitude, Size
+from uzushio._base.config.section import Count, Positive, Section
+from uzushio._base.config.yaml_document import Document
 from uzushio.case import registry
 from uzushio.case.model import CaseFile, Checkpoint, model_of, read_document
-from uzushio.config.names import unknown
-from uzushio.config.overrides import Overrides
-from uzushio.config.paths import NamedFile
-from uzushio.config.quantities import Magnitude, Size
-from uzushio.config.section import Count, Positive, Section
-from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError
 
 Index = Annotated[int, Field(ge=0)]

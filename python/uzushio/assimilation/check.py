@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from uzushio._base.config.quantities import show_duration, show_size
+from uzushio._base.parallel import affinity, launch
+from uzushio._base.parallel.affinity import Policy
+from uzushio._base.parallel.memory import node_memory
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.assimilation.hessian import hessian_plan
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.schedule import plan
 from uzushio.case import registry
-from uzushio.config.quantities import show_duration, show_size
 from uzushio.errors import CaseError
-from uzushio.parallel import affinity, launch
-from uzushio.parallel.affinity import Policy
-from uzushio.parallel.memory import node_memory
 
 #: Range of the measured time of an iteration over its estimate, which does not include the
 #: optimiser's vectors and communication, nor that early stages have shorter windows.

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from uzushio import _core
+from uzushio._base import exact_sums
+from uzushio._base.observations import Observations
+from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio.assimilation.hessian import Hessian, hessian_plan
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.schedule import CheckpointingPlan
 from uzushio.assimilation.sweeps import Counts, Sweeps
-from uzushio.observations import Observations
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.stencil import exact_sums
 
 
 class Cost:

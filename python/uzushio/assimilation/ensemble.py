@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.files import atomic_write
+from uzushio._base.parallel.sync import collective
+from uzushio._job import run_folder
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.space import ControlSpace
-from uzushio.files import atomic_write
-from uzushio.job import run_folder
-from uzushio.parallel.sync import collective
 
 if TYPE_CHECKING:
     from mpi4py import MPI

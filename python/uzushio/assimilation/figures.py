@@ -10,12 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from uzushio.assimilation.assimilation import Assimilation
-from uzushio.assimilation.deviations import Deviation
-from uzushio.assimilation.history import History
-from uzushio.assimilation.model import Quantity
-from uzushio.assimilation.panels import Panels
-from uzushio.figure_style import (
+from uzushio._base.figure_style import (
     BLACK,
     BLUE,
     FORMATS,
@@ -29,6 +24,11 @@ from uzushio.figure_style import (
     style,
     write_each,
 )
+from uzushio.assimilation.assimilation import Assimilation
+from uzushio.assimilation.deviations import Deviation
+from uzushio.assimilation.history import History
+from uzushio.assimilation.model import Quantity
+from uzushio.assimilation.panels import Panels
 
 #: Limit of the residual's colours, in standard deviations of the noise.
 _STRONGEST = 4.0

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uzushio._base import exact_sums
+from uzushio._base.observations import Observations
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.schedule import CheckpointingPlan, ScheduleAction, ScheduleEntry, plan
 from uzushio.assimilation.sweeps import Counts
-from uzushio.observations import Observations
-from uzushio.stencil import exact_sums
 
 
 def hessian_plan(steps: int, states: int, appends: bool = True) -> CheckpointingPlan:

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uzushio._base import exact_sums
+from uzushio._base.exact_sums import DoubleDouble
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.space import ControlSpace, GradientSummary
-from uzushio.stencil import exact_sums
-from uzushio.stencil.exact_sums import DoubleDouble
 
 #: Minimum curvature of a pair relative to the lengths; smaller ones are rounding errors.
 _FLAT = 1e-12

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from uzushio._base.parallel.memory import node_memory
 from uzushio.assimilation.observation_store import observed_times
 from uzushio.case import registry
 from uzushio.errors import CaseError
-from uzushio.parallel.memory import node_memory
 
 if TYPE_CHECKING:
     from mpi4py import MPI

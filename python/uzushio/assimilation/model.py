@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from uzushio.stencil.exact_sums import DoubleDouble
+from uzushio._base.exact_sums import DoubleDouble
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio._base.observations import Observations
     from uzushio.assimilation.case import AssimilationCase
-    from uzushio.observations import Observations
 
 
 #: Linear, symmetric, positive map of states, in place (collective).

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.observations import Observations
+from uzushio._base.parallel.sync import collective, minimum
+from uzushio._base.store.distribution import Distribution
+from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.series import ZarrSeries
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.stored_observations import StoredObservations
 from uzushio.domain.box import Box
 from uzushio.errors import CaseError
-from uzushio.observations import Observations
-from uzushio.parallel.sync import collective, minimum
-from uzushio.store.distribution import Distribution
-from uzushio.store.schema import StoreSchema, Variable
-from uzushio.store.series import ZarrSeries
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uzushio._base.observations import Observations
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import Stream, normal
-from uzushio.observations import Observations
 
 
 class Perturber:

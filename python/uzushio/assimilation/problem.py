@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from uzushio._base.observations import Observations
+from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio.assimilation import observation_store, twin
 from uzushio.assimilation.case import AssimilationCase, ControlSection
 from uzushio.assimilation.cost import Cost
@@ -23,8 +25,6 @@ from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import CheckpointingPlan, plan
 from uzushio.assimilation.space import ControlSpace
 from uzushio.case import registry
-from uzushio.observations import Observations
-from uzushio.parallel.section_monitor import SectionMonitor
 
 if TYPE_CHECKING:
     from mpi4py import MPI

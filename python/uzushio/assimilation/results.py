@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from uzushio._base.files import atomic_write
+from uzushio._base.store.schema import Variable
+from uzushio._base.store.series import write_whole
+from uzushio._job import run_folder
+from uzushio._job.results import Results, ResultWriter
 from uzushio.assimilation import observation_store
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
@@ -17,11 +22,6 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.summary import ending, summarise
-from uzushio.files import atomic_write
-from uzushio.job import run_folder
-from uzushio.job.results import Results, ResultWriter
-from uzushio.store.schema import Variable
-from uzushio.store.series import write_whole
 
 #: Maximum number of points of a picture along each axis.
 _PICTURE = 1024

@@ -8,6 +8,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from uzushio._base.parallel import memory
+from uzushio._job import run_folder
+from uzushio._job.case_job import CaseJob
+from uzushio._job.options import Options
+from uzushio._job.vote import Vote
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase
@@ -17,11 +22,6 @@ from uzushio.assimilation.memory import needs
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.results import AssimilationResults
 from uzushio.errors import CaseError, OutputError
-from uzushio.job import run_folder
-from uzushio.job.case_job import CaseJob
-from uzushio.job.options import Options
-from uzushio.job.vote import Vote
-from uzushio.parallel import memory
 
 if TYPE_CHECKING:
     from mpi4py import MPI

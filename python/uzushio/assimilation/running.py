@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uzushio._base.parallel.affinity import Policy
+from uzushio._base.terminal import tell
+from uzushio._job.options import Options
+from uzushio._job.running import JobResult
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
-from uzushio.job.options import Options
-from uzushio.job.running import JobResult
-from uzushio.parallel.affinity import Policy
-from uzushio.terminal import tell
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +61,7 @@ class AssimilationResult(JobResult):
         """
         import xarray as xr
 
-        from uzushio.job.run_folder import ESTIMATE
+        from uzushio._job.run_folder import ESTIMATE
 
         path = self.folder / ESTIMATE
         return xr.open_zarr(path) if path.exists() else None
@@ -91,7 +91,7 @@ class AssimilationResult(JobResult):
         import numpy as np
         import xarray as xr
 
-        from uzushio.job.run_folder import HISTORY
+        from uzushio._job.run_folder import HISTORY
 
         path = self.folder / HISTORY
         if not path.exists():
@@ -139,8 +139,8 @@ def assimilate(
     Raises:
         UzushioError: a class of `uzushio.errors`, with a sentence that says what to do.
     """
+    from uzushio._base.parallel.launch import default_comm
     from uzushio.assimilation.run import run
-    from uzushio.parallel.launch import default_comm
 
     comm = default_comm() if comm is None else comm
     options = Options.of_call(
@@ -172,7 +172,7 @@ def _case(
         return load_assimilation(case), options
     file, overrides = options.case_file, list[str]()
     if file is None:
-        from uzushio.job.restart import source_of_restart
+        from uzushio._job.restart import source_of_restart
 
         source = source_of_restart(options, comm)
         file, overrides, options = source.file, source.overrides, source.options

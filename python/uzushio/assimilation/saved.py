@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.parallel.sync import maximum
+from uzushio._base.store import checkpoint
+from uzushio._base.store.array import DistributedArray, State, StoredState
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Model
 from uzushio.case.model import differences
 from uzushio.domain.box import Box, intersection
 from uzushio.errors import CheckpointError
-from uzushio.parallel.sync import maximum
-from uzushio.store import checkpoint
-from uzushio.store.array import DistributedArray, State, StoredState
 
 if TYPE_CHECKING:
     from mpi4py import MPI

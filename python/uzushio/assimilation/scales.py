@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uzushio._base.observations import Observations
 from uzushio.assimilation.model import Guess, Model
-from uzushio.observations import Observations
 
 #: Maximum number of observed steps for a curvature.
 _SAMPLES = 16

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from uzushio import _core
+from uzushio._base import exact_sums
+from uzushio._base.exact_sums import DoubleDouble
+from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio.assimilation.model import Metric
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.stencil import exact_sums
-from uzushio.stencil.exact_sums import DoubleDouble
 
 if TYPE_CHECKING:
     from mpi4py import MPI

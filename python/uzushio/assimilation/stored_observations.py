@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.config.quantities import LARGEST, SMALLEST
+from uzushio._base.parallel.sync import maximum, minimum
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.stored_array import StoredArray, open_stored
-from uzushio.config.quantities import LARGEST, SMALLEST
 from uzushio.errors import CaseError
-from uzushio.parallel.sync import maximum, minimum
 
 if TYPE_CHECKING:
     from mpi4py import MPI

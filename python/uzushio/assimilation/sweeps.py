@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uzushio._base import exact_sums
+from uzushio._base.observations import Observations
 from uzushio.assimilation.model import Model, Trajectory
 from uzushio.assimilation.schedule import CheckpointingPlan, ScheduleAction, ScheduleEntry
-from uzushio.observations import Observations
-from uzushio.stencil import exact_sums
 
 
 @dataclass

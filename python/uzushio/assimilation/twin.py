@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from uzushio._base.observations import Observations
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import normal
-from uzushio.observations import Observations
 
 
 def observe(model: Model, truth: Guess, case: AssimilationCase) -> Observations:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
+    from uzushio._base.config.lengths import Length as Length
+    from uzushio._base.config.section import Section as Section
     from uzushio.case.model import Case as Case
     from uzushio.case.model import CaseFile as CaseFile
     from uzushio.case.model import load_case as load_case
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from uzushio.case.registry import known_models as known_models
     from uzushio.case.registry import register as register
     from uzushio.case.registry import register_model as register_model
-    from uzushio.config.lengths import Length as Length
-    from uzushio.config.section import Section as Section
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -16,12 +16,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 import yaml
 from pydantic import ConfigDict, Field, model_validator
 
+from uzushio._base.config.lengths import Length
+from uzushio._base.config.overrides import Overrides, apply
+from uzushio._base.config.paths import NamedFile, UserPath
+from uzushio._base.config.section import Count, Positive, Section, unit
+from uzushio._base.config.yaml_document import Document
 from uzushio.case import registry
-from uzushio.config.lengths import Length
-from uzushio.config.overrides import Overrides, apply
-from uzushio.config.paths import NamedFile, UserPath
-from uzushio.config.section import Count, Positive, Section, unit
-from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError, StagingError
 
 __all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]

@@ -12,12 +12,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
     from uzushio.assimilation.model import Model
-    from uzushio.solver import Solver
+    from uzushio.solvers.contract import Solver
     from uzushio.tuning.declared import Declare
 
 ENTRY_POINT_GROUP = "uzushio.solvers"
@@ -26,8 +26,8 @@ TUNABLES_ENTRY_POINT_GROUP = "uzushio.tunables"
 
 #: Name in the case file to "module:Class".
 SOLVERS: dict[str, str] = {
-    "channel": "uzushio.channel.solver:ChannelSolver",
-    "thermal": "uzushio.thermal.solver:ThermalSolver",
+    "channel": "uzushio.solvers.channel.solver:ChannelSolver",
+    "thermal": "uzushio.solvers.thermal.solver:ThermalSolver",
 }
 
 #: Name in the case file of an assimilation to "module:Class".
@@ -42,7 +42,7 @@ def register(name: str, target: str) -> None:
 
     Args:
         name: the value of `solver` in a case file.
-        target: "module:Class", a subclass of `uzushio.solver.Solver` with a `case_model`.
+        target: "module:Class", a subclass of `uzushio.solvers.contract.Solver` with a `case_model`.
     """
     SOLVERS[name] = target
 

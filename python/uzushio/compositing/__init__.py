@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio.compositing.compositor import DEPTH_PIXEL as DEPTH_PIXEL

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio import _core
-from uzushio.array_values import unmasked
+from uzushio._base.array_values import unmasked
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
+    from uzushio._base.store.distribution import Distribution as Distribution
+    from uzushio._base.store.schema import StoreSchema as StoreSchema
+    from uzushio._base.store.schema import Variable as Variable
+    from uzushio._base.store.series import ZarrSeries as ZarrSeries
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries as VtkhdfSeries
-    from uzushio.store.distribution import Distribution as Distribution
-    from uzushio.store.schema import StoreSchema as StoreSchema
-    from uzushio.store.schema import Variable as Variable
-    from uzushio.store.series import ZarrSeries as ZarrSeries
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -18,7 +18,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from uzushio.files import atomic_file
+from uzushio._base.files import atomic_file
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from uzushio._base.store.schema import StoreSchema, Variable
 from uzushio.domain.box import Box
-from uzushio.store.schema import StoreSchema, Variable
 
 #: Maximum bytes that rank 0 receives at a time, or one plane.
 MAX_SLAB_BYTES = 64 << 20

@@ -16,7 +16,7 @@ from uzushio.errors import OutputError
 if TYPE_CHECKING:
     import h5py
 
-    from uzushio.store.schema import StoreSchema, Variable
+    from uzushio._base.store.schema import StoreSchema, Variable
 
 Kind = Literal["ImageData", "RectilinearGrid", "StructuredGrid", "UnstructuredGrid"]
 

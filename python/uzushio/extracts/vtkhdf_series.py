@@ -16,6 +16,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.distribution import Distribution, Transfer, receive_all
+from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.series import count_before
 from uzushio.domain.box import Box
 from uzushio.errors import OutputError
 from uzushio.extracts import hdf5_extent
@@ -28,10 +32,6 @@ from uzushio.extracts.vtkhdf_layout import (
     write_geometry,
     write_steps,
 )
-from uzushio.parallel.sync import collective
-from uzushio.store.distribution import Distribution, Transfer, receive_all
-from uzushio.store.schema import StoreSchema, Variable
-from uzushio.store.series import count_before
 
 #: Capacity of the first file of parts in steps; each following one has twice the capacity.
 _FIRST_CAPACITY = 8

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio.linalg.poisson import PoissonSolver as PoissonSolver

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio._base.parallel.roofline import triad_rate
 from uzushio.domain.box import Box
 from uzushio.linalg.poisson import Ends, PoissonSolver, SolveReport
-from uzushio.parallel.roofline import triad_rate
 
 if TYPE_CHECKING:
     from mpi4py import MPI

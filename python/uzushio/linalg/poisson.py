@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uzushio import _core
-from uzushio.array_values import real, unmasked
+from uzushio._base.array_values import real, unmasked
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import collective
 from uzushio.domain.box import Box
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import collective
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio.pipeline.action import Action as Action

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 from uzushio.pipeline.lines import truncate_after
 from uzushio.pipeline.need import Need
 
@@ -27,7 +27,7 @@ class Action(ABC, Generic[Settings]):
     A subclass names the model of its section of the file and is registered in
     `uzushio.pipeline.action_table`. All methods are called on all ranks, in the same order. An
     exception must be raised on all ranks or on none: put work that may fail on some ranks and does
-    not communicate into `with collective(context.comm):` (`uzushio.parallel.sync`). A failure of an
+    not communicate into `with collective(context.comm):` (`uzushio._base.parallel.sync`). A failure of an
     action is reported, and the other actions continue.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
 from uzushio.errors import PipelineError
 
 if TYPE_CHECKING:

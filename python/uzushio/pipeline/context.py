@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from uzushio.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.section_monitor import SectionMonitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.parallel.sync import collective
 from uzushio.errors import PipelineError, RenderError
-from uzushio.parallel.sync import collective
 from uzushio.pipeline.context import Context, PartSource, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream

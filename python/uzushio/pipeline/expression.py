@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
 from uzushio.errors import PipelineError
 
 _OF_ONE = (

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from uzushio.config.quantities import with_unit
-from uzushio.config.section import ONE_OR_MANY, Section
+from uzushio._base.config.quantities import with_unit
+from uzushio._base.config.section import ONE_OR_MANY, Section
+from uzushio._base.files import atomic_file
 from uzushio.errors import PipelineError
-from uzushio.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,7 @@ class FigureFile:
     @staticmethod
     def load() -> None:
         """Import matplotlib before the first step: the import takes longer than a figure."""
-        import uzushio.figure_style  # noqa: F401
+        import uzushio._base.figure_style  # noqa: F401
 
     def draw(
         self,
@@ -164,7 +164,7 @@ class FigureFile:
         paint: Callable[[Axes], object],
         curves: Sequence[tuple[np.ndarray, np.ndarray, str]],
     ) -> None:
-        from uzushio.figure_style import BLACK, MARKERS, sheet, style, write
+        from uzushio._base.figure_style import BLACK, MARKERS, sheet, style, write
 
         settings = self.settings
         with style(), np.errstate(all="ignore"):  # limits of values beyond half of the largest

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
 from uzushio.domain.box import Box, union
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import CONSTANTS, FieldExpression, quoted

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uzushio._base.files import PIPELINE, write_summary
+from uzushio._base.parallel.sync import collective
 from uzushio.errors import CaseError, OutputError, PipelineError
-from uzushio.files import PIPELINE, write_summary
-from uzushio.parallel.sync import collective
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
-from uzushio.solver import FIELDS, Solver, SolverField
+from uzushio.solvers.contract import FIELDS, Solver, SolverField
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:

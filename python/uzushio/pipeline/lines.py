@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from uzushio.files import atomic_write
+from uzushio._base.files import atomic_write
 
 
 def truncate_after(path: Path, step: int) -> None:

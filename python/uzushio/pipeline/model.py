@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, field_validator
 
-from uzushio.config.names import unknown
-from uzushio.config.quantities import Seconds
-from uzushio.config.section import Section
-from uzushio.config.yaml_document import Document
+from uzushio._base.config.names import unknown
+from uzushio._base.config.quantities import Seconds
+from uzushio._base.config.section import Section
+from uzushio._base.config.yaml_document import Document
+from uzushio._base.parallel.sync import WAIT_LIMIT
 from uzushio.errors import CaseError, PipelineError
-from uzushio.parallel.sync import WAIT_LIMIT
 from uzushio.pipeline.action_table import ACTIONS, action_class
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.trigger import TriggerSettings

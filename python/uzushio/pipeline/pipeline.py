@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio.error_text import system_sentence
+from uzushio._base.error_text import system_sentence
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import TimedCollective, collective
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing

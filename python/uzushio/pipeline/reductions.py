@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio._base.parallel.sync import collective
 from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
-from uzushio.parallel.sync import collective
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.graph import Graph, unknown_name
 from uzushio.pipeline.need import Need, Part

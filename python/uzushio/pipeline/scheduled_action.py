@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from uzushio._base.parallel.sync import WAIT_LIMIT
 from uzushio.errors import PipelineError, UzushioError
-from uzushio.parallel.sync import WAIT_LIMIT
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.reductions import ReductionExpression

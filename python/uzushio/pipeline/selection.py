@@ -9,12 +9,12 @@ from typing import Annotated, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
+from uzushio._base.store.schema import Lines
 from uzushio.domain.box import Box, Index
 from uzushio.errors import PipelineError
 from uzushio.pipeline.need import Part
 from uzushio.pipeline.stream import Grid
-from uzushio.store.schema import Lines
 
 Axis = Literal["x", "y", "z"]
 Stride = Annotated[int, Field(gt=0)]

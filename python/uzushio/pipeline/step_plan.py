@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from uzushio._base.parallel import memory
 from uzushio.domain.box import Box, Triple, contains, intersection, union
-from uzushio.parallel import memory
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.nodes import Component

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
 from uzushio.domain.box import Box, Index
 from uzushio.errors import PipelineError
-from uzushio.solver import coordinate_field
+from uzushio.solvers.contract import coordinate_field
 from uzushio.staging.datamodel import Field, Mesh
 
 if TYPE_CHECKING:
-    from uzushio.solver import SolverField, SolverMesh
+    from uzushio.solvers.contract import SolverField, SolverMesh
     from uzushio.staging.step import Step
 
 Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from uzushio._base.files import atomic_write
 from uzushio.errors import OutputError
-from uzushio.files import atomic_write
 from uzushio.pipeline.lines import truncate_after
 
 

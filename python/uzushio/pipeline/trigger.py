@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 
 
 class TriggerSettings(Section):

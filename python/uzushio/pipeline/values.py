@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import collective
 from uzushio.domain.box import Box, contains
 from uzushio.errors import PipelineError
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import collective
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import BoxValues

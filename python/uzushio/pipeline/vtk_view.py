@@ -140,7 +140,7 @@ def _extent(start: Index, count: Index) -> tuple[int, int, int, int, int, int]:
 
 def _spacing(lines: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[float] | None:
     """Return the spacings along z, y, x if they are uniform, else None."""
-    from uzushio.store.schema import spacing
+    from uzushio._base.store.schema import spacing
 
     found = [spacing(line) for line in lines]
     return None if None in found else [one for one in found if one is not None]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uzushio import lazy
+from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio.raycast.block import Block as Block

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uzushio import _core
-from uzushio.array_values import real, with_nan
+from uzushio._base.array_values import real, with_nan
 from uzushio.raycast.layers import check_coordinates
 
 Triple: TypeAlias = tuple[int, int, int]

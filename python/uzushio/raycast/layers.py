@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uzushio.array_values import real
+from uzushio._base.array_values import real
 
 Color: TypeAlias = Sequence[float]
 Coordinates: TypeAlias = tuple[Any, Any, Any]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uzushio.array_values import real, with_nan
-from uzushio.config.yaml_document import Document
+from uzushio._base.array_values import real, with_nan
+from uzushio._base.config.yaml_document import Document
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, cast
 from uzushio.render import casting

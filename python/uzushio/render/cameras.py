@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 from uzushio.raycast import Camera
 
 Vector = tuple[float, float, float]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 from uzushio.raycast import ColorTable
 
 #: Red, green, blue, opacity, each 0 to 1.

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from uzushio._base.parallel.sync import poll
 from uzushio.errors import RenderError
-from uzushio.parallel.sync import poll
 from uzushio.raycast import default_threads
 
 if TYPE_CHECKING:

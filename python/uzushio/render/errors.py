@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from uzushio.error_text import capitalised
+from uzushio._base.error_text import capitalised
 from uzushio.errors import RenderError
 
 

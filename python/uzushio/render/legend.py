@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.config.quantities import with_unit
+from uzushio._base.config.quantities import with_unit
 from uzushio.render import marks
 from uzushio.render.cameras import Rectangle
 from uzushio.render.colors import Colors

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import collective, minimum
 from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import collective, minimum
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.array_values import unmasked
-from uzushio.error_text import system_sentence
+from uzushio._base.array_values import unmasked
+from uzushio._base.error_text import system_sentence
+from uzushio._base.files import atomic_file, free_name
 from uzushio.errors import OutputError
-from uzushio.files import atomic_file, free_name
 from uzushio.render.picture import Picture
 from uzushio.render.video_frame import FrameConverter, set_format
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.array_values import unmasked
-from uzushio.error_text import system_sentence
+from uzushio._base.array_values import unmasked
+from uzushio._base.error_text import system_sentence
+from uzushio._base.files import atomic_file
 from uzushio.errors import OutputError
-from uzushio.files import atomic_file
 
 if TYPE_CHECKING:
     from uzushio.raycast import Camera

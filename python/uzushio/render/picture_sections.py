@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from uzushio.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.section_monitor import SectionMonitor
 
 #: Beginning of the names in the renderer's monitor.
 PREFIX = "picture: "

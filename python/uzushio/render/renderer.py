@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import collective, minimum
 from uzushio.errors import RenderError
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import collective, minimum
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 from uzushio.render.cameras import CAMERAS, Vector, Viewpoint
 from uzushio.render.colors import Color, Colors, luminance
 from uzushio.render.placeholders import check_placeholders

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from uzushio._base.files import dangling
 from uzushio.errors import OutputError
-from uzushio.files import dangling
 from uzushio.report.cut_off import cut_off
 from uzushio.report.results import Action, Collected, Run, figures_in
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
-from uzushio.config import yaml_file
+from uzushio._base.config import yaml_file
+from uzushio._base.files import PIPELINE
+from uzushio._base.store.checkpoint.folder import FOLDER as CHECKPOINTS
+from uzushio._base.store.checkpoint.manifest import NAME as MANIFEST
+from uzushio._base.store.checkpoint.manifest import read_manifest
+from uzushio._job import run_folder
 from uzushio.errors import CheckpointError
-from uzushio.files import PIPELINE
-from uzushio.job import run_folder
 from uzushio.report.results import IMAGES, MOVIES, Action, Run, figures_in
-from uzushio.store.checkpoint.folder import FOLDER as CHECKPOINTS
-from uzushio.store.checkpoint.manifest import NAME as MANIFEST
-from uzushio.store.checkpoint.manifest import read_manifest
 
 #: Contents of the folder of a reader job.
 _JOB = ".uzushio-render"

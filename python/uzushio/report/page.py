@@ -15,11 +15,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
 from uzushio import __version__
-from uzushio.error_text import system_sentence
+from uzushio._base.error_text import system_sentence
+from uzushio._base.files import atomic_write
+from uzushio._base.parallel.section_rows import HEAD
+from uzushio._job import run_folder
 from uzushio.errors import OutputError
-from uzushio.files import atomic_write
-from uzushio.job import run_folder
-from uzushio.parallel.section_rows import HEAD
 from uzushio.render.typeface import html
 from uzushio.report import assimilated, steered, tables, words
 from uzushio.report.collect import SUMMARY, collect

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from uzushio.config.quantities import show_size
+from uzushio._base.config.quantities import show_size
 from uzushio.errors import OutputError
 
 

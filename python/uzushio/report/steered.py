@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from uzushio.job.run_folder import STEERING
+from uzushio._job.run_folder import STEERING
 from uzushio.report import words
 from uzushio.report.results import Run
 

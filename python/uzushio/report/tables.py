@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uzushio.parallel.section_rows import section_rows
+from uzushio._base.parallel.section_rows import section_rows
 from uzushio.report import words
 
 #: Name, value and length in percent of the longest bar.

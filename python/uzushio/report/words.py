@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from uzushio.config.quantities import show_duration, show_size
+from uzushio._base.config.quantities import show_duration, show_size
 
 _NAMES = {
     "seconds": "wall time",

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio import _core
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
+from uzushio._base.files import atomic_write
+from uzushio._base.parallel.sync import collective
 from uzushio.errors import PeerGone, StagingError
-from uzushio.files import atomic_write
-from uzushio.parallel.sync import collective
 from uzushio.staging.adios2_connections import end_connections
 from uzushio.staging.adios2_library import Adios2Stream, library
 from uzushio.staging.engines import Counters, WriterEngine

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from uzushio.array_values import real
-from uzushio.config.names import unknown
+from uzushio._base.array_values import real
+from uzushio._base.config.names import unknown
+from uzushio._base.error_text import capitalised
 from uzushio.domain.box import Triple
-from uzushio.error_text import capitalised
 from uzushio.errors import StagingError
 from uzushio.staging.box import Extents, make_box
 from uzushio.staging.datamodel import Association

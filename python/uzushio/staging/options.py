@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from uzushio import _core
-from uzushio.config import yaml_file
-from uzushio.config.yaml_file import plain
+from uzushio._base.config import yaml_file
+from uzushio._base.config.yaml_file import plain
 from uzushio.errors import StagingError
 
 if TYPE_CHECKING:

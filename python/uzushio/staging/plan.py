@@ -11,11 +11,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from uzushio.config.names import unknown
-from uzushio.config.quantities import Rate, Seconds, Size
-from uzushio.config.section import Section
-from uzushio.config.yaml_document import Document
-from uzushio.config.yaml_file import KeyPath
+from uzushio._base.config.names import unknown
+from uzushio._base.config.quantities import Rate, Seconds, Size
+from uzushio._base.config.section import Section
+from uzushio._base.config.yaml_document import Document
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
 
 #: Upper limit of the search for the smallest number of ranks.

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from uzushio.config.quantities import show_rate, show_size, show_time
+from uzushio._base.config.quantities import show_rate, show_size, show_time
 from uzushio.staging.plan import MAX_RANKS, Hop, StagingPlan, check_route
 
 

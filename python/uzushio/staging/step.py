@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.config.names import unknown
+from uzushio._base.config.names import unknown
 from uzushio.domain.box import Box, Index, Triple
 from uzushio.errors import StagingError
 from uzushio.staging.box import Selection, make_box, select

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from uzushio import _core
-from uzushio.array_values import with_nan
-from uzushio.error_text import capitalised
+from uzushio._base.array_values import with_nan
+from uzushio._base.error_text import capitalised
 from uzushio.errors import StagingError
 from uzushio.staging.box import GhostWidths, ghost_pair
 from uzushio.staging.description import DescribedField, Description

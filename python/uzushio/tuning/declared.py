@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uzushio._base.config.yaml_document import Document
 from uzushio.case import registry
 from uzushio.case.model import read_document
-from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError
 from uzushio.tuning.subject import Parameter, Subject, Value
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.config import user_cache
-from uzushio.config.quantities import parse_size
+from uzushio._base.config import user_cache
+from uzushio._base.config.quantities import parse_size
 from uzushio.tuning.subject import Machine
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
-from uzushio.parallel.console import standard_console
-from uzushio.terminal import ProgressOutput
+from uzushio._base.parallel.console import standard_console
+from uzushio._base.terminal import ProgressOutput
 from uzushio.tuning.journal import TrialRecord
 from uzushio.tuning.search_result import SearchResult, SearchState
 from uzushio.tuning.space import Key, Space

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from uzushio.config import user_cache
+from uzushio._base.config import user_cache
 from uzushio.tuning.subject import Subject, Value
 
 FORMAT = 1

@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Protocol
 
+from uzushio._base.parallel import launch
 from uzushio.errors import TuningError, UzushioError
-from uzushio.parallel import launch
 from uzushio.tuning.subject import Machine, Point
 from uzushio.tuning.worker import MARK
 

@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from uzushio.error_text import sentence
+from uzushio._base.error_text import sentence
+from uzushio._base.parallel import memory
+from uzushio._base.parallel.sync import all_arrive, end_job
 from uzushio.errors import UzushioError
-from uzushio.parallel import memory
-from uzushio.parallel.sync import all_arrive, end_job
 from uzushio.tuning import machine
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.parallel.sync import poll
 from uzushio.errors import ViewerError
-from uzushio.parallel.sync import poll
 
 if TYPE_CHECKING:
     from mpi4py import MPI

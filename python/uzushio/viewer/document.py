@@ -10,10 +10,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from uzushio.config import yaml_file
-from uzushio.config.case_errors import mistakes_of
-from uzushio.config.section import Section
-from uzushio.config.yaml_file import KeyPath
+from uzushio._base.config import yaml_file
+from uzushio._base.config.case_errors import mistakes_of
+from uzushio._base.config.section import Section
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.errors import ViewerError
 from uzushio.pipeline import load
 from uzushio.pipeline.actions.plot import PlotSettings

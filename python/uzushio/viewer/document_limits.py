@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from uzushio.config.yaml_file import KeyPath
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.errors import PipelineError, ViewerError
 from uzushio.pipeline.expression import MAX_LENGTH, FieldExpression
 from uzushio.pipeline.graph import Graph

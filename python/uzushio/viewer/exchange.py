@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.config.yaml_file import KeyPath
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Stream
 from uzushio.render.cameras import Vector

@@ -15,7 +15,7 @@ from typing import Self
 
 from aiohttp import WSCloseCode, web
 
-from uzushio.error_text import system_sentence
+from uzushio._base.error_text import system_sentence
 from uzushio.errors import ViewerError
 from uzushio.viewer import messages
 from uzushio.viewer.access import Access

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.error_text import capitalised
+from uzushio._base.error_text import capitalised
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import TimedCollective
+from uzushio._job.run_attributes import monitor_readings
 from uzushio.errors import PipelineError, UzushioError
-from uzushio.job.run_attributes import monitor_readings
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import TimedCollective
 from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve
 from uzushio.pipeline.context import Context, Setup

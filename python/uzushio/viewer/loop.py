@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.error_text import capitalised
+from uzushio._base.error_text import capitalised
+from uzushio._base.parallel.sync import TimedCollective, maximum
+from uzushio._job.run_attributes import RunPace
 from uzushio.errors import OtherRankError, StagingError, UzushioError, ViewerError
-from uzushio.job.run_attributes import RunPace
-from uzushio.parallel.sync import TimedCollective, maximum
 from uzushio.pipeline.drawing import notes_of
 from uzushio.render.view import View
 from uzushio.viewer.budget import GivenUpError
@@ -30,7 +30,7 @@ from uzushio.viewer.stream_state import Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from uzushio.job.job import Job
+    from uzushio._job.job import Job
     from uzushio.staging.step import Step
 
 #: Seconds between two polls for a new step, with and without a page that shows it.

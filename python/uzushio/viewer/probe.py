@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.parallel.sync import minimum
+from uzushio._base.parallel.sync import minimum
 from uzushio.pipeline.drawing import lines_of, thickened
 from uzushio.pipeline.need import Part
 from uzushio.render.cameras import Vector

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from uzushio.config.yaml_file import KeyPath
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.viewer import messages
 from uzushio.viewer.client import Client
 from uzushio.viewer.document_limits import RefusedChange

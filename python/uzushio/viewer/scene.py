@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.config.yaml_file import KeyPath
-from uzushio.error_text import capitalised
+from uzushio._base.config.yaml_file import KeyPath
+from uzushio._base.error_text import capitalised
+from uzushio._base.parallel.section_monitor import SectionMonitor
+from uzushio._base.parallel.sync import TimedCollective, collective, maximum
 from uzushio.errors import PipelineError, RenderError, StagingError, UzushioError
-from uzushio.parallel.section_monitor import SectionMonitor
-from uzushio.parallel.sync import TimedCollective, collective, maximum
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph

@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from uzushio.config.yaml_file import KeyPath
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
 from uzushio.viewer import messages, read_only
 from uzushio.viewer.client import Client, tell

@@ -6,8 +6,8 @@ import time
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from uzushio._job.steering import DescribeRequest, SteeringReply
 from uzushio.errors import StagingError
-from uzushio.job.steering import DescribeRequest, SteeringReply
 from uzushio.viewer.exchange import Exchange
 from uzushio.viewer.steering_state import (
     SteerableParameter,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from uzushio.job.steering import HoldRequest, ReleaseRequest
+from uzushio._job.steering import HoldRequest, ReleaseRequest
 from uzushio.viewer import messages
 from uzushio.viewer.client import Client, tell
 from uzushio.viewer.exchange import Exchange

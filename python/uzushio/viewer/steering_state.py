@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from uzushio.job.steering import (
+from uzushio._job.steering import (
     CheckpointRequest,
     EveryRequest,
     HoldRequest,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from uzushio._base.files import atomic_write
 from uzushio.errors import ViewerError
-from uzushio.files import atomic_write
 
 
 def own_path(folder: Path) -> Path:

@@ -9,14 +9,15 @@ import numpy as np
 from mpi4py import MPI
 
 import uzushio
-from uzushio import assimilation, channel, compositing, pipeline, render, staging
+from uzushio import assimilation, compositing, pipeline, render, staging
+from uzushio._base.config.section import Section
 from uzushio.case import registry
 from uzushio.case.model import Case
-from uzushio.config.section import Section
 from uzushio.errors import CaseError, UzushioError
 from uzushio.raycast import Block, Camera, Isosurface, Scene, cast
 from uzushio.render import Colors, IsosurfaceLayer, SliceLayer, View, VolumeLayer
-from uzushio.solver import Solver, SolverField
+from uzushio.solvers import channel
+from uzushio.solvers.contract import Solver, SolverField
 
 
 class Grid(Section):

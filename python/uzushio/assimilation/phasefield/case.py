@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from uzushio._base.config.paths import NamedFile
+from uzushio._base.config.quantities import Magnitude
+from uzushio._base.config.section import Section
 from uzushio.assimilation.case import AssimilationCase
-from uzushio.config.paths import NamedFile
-from uzushio.config.quantities import Magnitude
-from uzushio.config.section import Section
-from uzushio.phasefield.parameters import Parameters
+from uzushio.solvers.phasefield.parameters import Parameters
 
 Points = Annotated[int, Field(ge=3, le=2**20)]
 Groups = Annotated[int, Field(ge=1, le=2**20)]

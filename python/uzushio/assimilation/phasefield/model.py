@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
+from uzushio._base.parallel.sync import collective
 from uzushio.assimilation import model as contract
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Guess, Metric, Quantity
 from uzushio.assimilation.phasefield.case import PhaseFieldCase, State
 from uzushio.assimilation.stored_array import StoredArray, open_stored
 from uzushio.errors import CaseError, ModelError
-from uzushio.parallel.sync import collective
-from uzushio.phasefield.blocking import Blocking
-from uzushio.phasefield.model import Model as Sweeps
+from uzushio.solvers.phasefield.blocking import Blocking
+from uzushio.solvers.phasefield.model import Model as Sweeps
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The sweeps take trajectories of `Sweeps` alone, where the contract's type is a protocol.
 class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
-    """Phase field of a case; the sweeps are those of `uzushio.phasefield.Model`."""
+    """Phase field of a case; the sweeps are those of `uzushio.solvers.phasefield.Model`."""
 
     case_model: ClassVar[type[AssimilationCase]] = PhaseFieldCase
     state: ClassVar[Quantity] = Quantity("phi", "phase", plausible=(-1.0, 2.0))

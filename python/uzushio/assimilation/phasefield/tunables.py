@@ -12,8 +12,8 @@ from uzushio.assimilation.phasefield.case import BlockingSection, PhaseFieldCase
 from uzushio.assimilation.phasefield.cost_model import SweepCost, Window
 from uzushio.assimilation.phasefield.workload import SweepWorkload, blocking_of
 from uzushio.assimilation.tunables import groups, runs_an_iteration
-from uzushio.phasefield.blocking import Blocking, schemes
-from uzushio.phasefield.parameters import Parameters
+from uzushio.solvers.phasefield.blocking import Blocking, schemes
+from uzushio.solvers.phasefield.parameters import Parameters
 from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Value, Workload
 
 if TYPE_CHECKING:

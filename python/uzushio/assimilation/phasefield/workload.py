@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio._base.observations import Observations
 from uzushio.assimilation.phasefield.cost_model import Window
 from uzushio.assimilation.tunables import runs_an_iteration
-from uzushio.observations import Observations
-from uzushio.phasefield.blocking import Blocking
-from uzushio.phasefield.model import Model
-from uzushio.phasefield.parameters import Parameters
+from uzushio.solvers.phasefield.blocking import Blocking
+from uzushio.solvers.phasefield.model import Model
+from uzushio.solvers.phasefield.parameters import Parameters
 from uzushio.tuning.subject import Point, Workload
 
 if TYPE_CHECKING:

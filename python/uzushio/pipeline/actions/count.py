@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from uzushio.config.section import Section
-from uzushio.parallel.sync import collective
+from uzushio._base.config.section import Section
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.names import own_name
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import ResultFile
 from uzushio.pipeline.stream import Stream
-from uzushio.store.names import own_name
 
 
 class CountSettings(Section):

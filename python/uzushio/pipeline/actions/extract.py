@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.config.section import ONE_OR_MANY, Section
+from uzushio._base.config.section import ONE_OR_MANY, Section
+from uzushio._base.error_text import system_sentence
+from uzushio._base.store.distribution import Distribution
+from uzushio._base.store.names import stored_names
+from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
+from uzushio._base.store.series import ZarrSeries
 from uzushio.domain.box import Triple
-from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import suffixed
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
-from uzushio.store.distribution import Distribution
-from uzushio.store.names import stored_names
-from uzushio.store.schema import StoreSchema, Variable, unit_attributes
-from uzushio.store.series import ZarrSeries
 
 if TYPE_CHECKING:
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 from uzushio.pipeline.actions.picture import PictureFiles, ViewAction
 from uzushio.pipeline.result_files import plain_name
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, View, VolumeLayer

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
 from uzushio.pipeline.actions.movie_writer import Fps, check_fps
 from uzushio.pipeline.actions.picture import ViewAction
 from uzushio.pipeline.result_files import MovieFile

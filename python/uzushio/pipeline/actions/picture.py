@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.config.names import unknown
-from uzushio.config.section import Section
+from uzushio._base.config.names import unknown
+from uzushio._base.config.section import Section
+from uzushio._base.parallel.sync import collective
 from uzushio.errors import PipelineError
-from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.actions.movie_writer import Fps, MovieWriter, check_fps
 from uzushio.pipeline.context import Context, Setup

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from uzushio.config.section import Section
-from uzushio.parallel.sync import collective
+from uzushio._base.config.section import Section
+from uzushio._base.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.profile import Profile, ProfileSettings
 from uzushio.pipeline.curves.series import Series, SeriesSettings

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from uzushio.config.section import Section
-from uzushio.parallel.sync import collective
+from uzushio._base.config.section import Section
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.names import own_name
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.chart import value_axis
 from uzushio.pipeline.figure import FigureFile, FigureSettings, TimeBudget, label
@@ -19,7 +20,6 @@ from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
 from uzushio.render.typeface import mathtext
-from uzushio.store.names import own_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from uzushio.config.section import Section
-from uzushio.config.user_function import error_message, load_function, trace
+from uzushio._base.config.section import Section
+from uzushio._base.config.user_function import error_message, load_function, trace
+from uzushio._base.parallel.sync import TimedCollective, collective
 from uzushio.errors import PipelineError
-from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 

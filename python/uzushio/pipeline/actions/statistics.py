@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
+from uzushio._base.files import free_name
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.distribution import Distribution
+from uzushio._base.store.names import stored_names
+from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
+from uzushio._base.store.series import write_whole
 from uzushio.domain.box import Box
 from uzushio.errors import OutputError, PipelineError
-from uzushio.files import free_name
-from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
-from uzushio.statistics.sample_weights import SampleWeights
-from uzushio.store.distribution import Distribution
-from uzushio.store.names import stored_names
-from uzushio.store.schema import StoreSchema, Variable, unit_attributes
-from uzushio.store.series import write_whole
+from uzushio.solvers.statistics.sample_weights import SampleWeights
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
@@ -211,7 +211,7 @@ class Statistics(Action[StatisticsSettings]):
 
     def _check(self) -> None:
         """Raise `OutputError` if the path exists and is not a store of this action."""
-        from uzushio.store.series import is_extract
+        from uzushio._base.store.series import is_extract
 
         if self._path.exists() and not is_extract(self._path):
             raise OutputError(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
+from uzushio._base.store.names import own_name
 from uzushio.errors import PipelineError
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
 from uzushio.pipeline.selection import AXES, Axis, GridSelection, SelectionSettings, line_of
-from uzushio.store.names import own_name
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from uzushio.config.section import ONE_OR_MANY
+from uzushio._base.config.section import ONE_OR_MANY
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.config.section import Section
+from uzushio._base.config.section import Section
+from uzushio._base.store.distribution import Distribution, Transfer
 from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve
@@ -25,7 +26,6 @@ from uzushio.pipeline.selection import (
     line_of,
     nearest,
 )
-from uzushio.store.distribution import Distribution, Transfer
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context

@@ -10,8 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from uzushio.block_solver import BlockCase, BlockSolver
-from uzushio.config.section import Count
+from uzushio._base.config.section import Count
 from uzushio.domain.multiblock import (
     Block,
     Coordinates,
@@ -21,7 +20,8 @@ from uzushio.domain.multiblock import (
     Zone,
     connect_periodic,
 )
-from uzushio.solver import Parameter
+from uzushio.solvers.block_solver import BlockCase, BlockSolver
+from uzushio.solvers.contract import Parameter
 
 WIDTH, CORIOLIS = 2 * np.pi, 0.8
 

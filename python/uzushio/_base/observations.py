@@ -1,0 +1,56 @@
+"""Observations of a model: values at some of its steps, on this rank's own part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uzushio._base.array_values import unmasked
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Observations on this rank's part of the grid.
+
+    Attributes:
+        steps: indices of the observed steps, increasing.
+        values: shape (len(steps), rows, columns); ignored where the weight is 0.
+        weight: 1/sigma² of a value: a number, an array (rows, columns), or one array for each step;
+            0 for missing values.
+
+    Raises:
+        ValueError: values or weights are masked; a missing value has the weight 0.
+    """
+
+    steps: Sequence[int]
+    values: np.ndarray
+    weight: float | np.ndarray
+
+    def __post_init__(self) -> None:
+        unmasked(self.values, "the array of observations")
+        unmasked(self.weight, "the weight of observations")
+
+    def weight_of(self, index: int) -> float | np.ndarray:
+        """Return the weight of the values of `steps[index]`."""
+        if isinstance(self.weight, np.ndarray) and self.weight.ndim == 3:
+            return np.asarray(self.weight[index])
+        return self.weight
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Numbers of observed values at each step on this rank's part; shape (len(steps),)."""
+        return np.count_nonzero(np.broadcast_to(self.weight, self.values.shape), axis=(1, 2))
+
+    def index_of(self, step: int) -> int | None:
+        """Return the index of a step in `steps`; None if it was not observed."""
+        return list(self.steps).index(step) if step in self.steps else None
+
+    def add_weighted(self, index: int, values: np.ndarray, out: np.ndarray) -> None:
+        """Add weighted values of `steps[index]` to `out`; where the weight is 0, nothing."""
+        weight = self.weight_of(index)
+        if np.ndim(weight):
+            out += np.where(np.asarray(weight) > 0, weight * values, 0.0)
+        else:
+            out += weight * values

@@ -1,0 +1,187 @@
+"""Open a checkpoint, after all ranks together have verified all of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.array import StoredState
+from uzushio._base.store.checkpoint import folder as folders
+from uzushio._base.store.checkpoint.manifest import Manifest, checksum, read_manifest
+from uzushio._base.store.checkpoint.writing import chunk_file
+from uzushio._base.store.chunks import ChunkGrid
+from uzushio.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Verified checkpoint."""
+
+    path: Path
+    manifest: Manifest
+
+    def state(self) -> StoredState:
+        """Return the state for `Solver.restore`; any rank may read any box."""
+        arrays = {name: _open_array(self.path, "state", name) for name in self.manifest.arrays}
+
+        def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+            if name not in arrays:
+                raise CheckpointError(f"checkpoint {self.path} holds no array '{name}'.")
+            box = tuple(slice(s, s + e) for s, e in zip(start, shape, strict=True))
+            return np.asarray(arrays[name][box])
+
+        shapes = {name: self.manifest.shape(name) for name in arrays}
+        return StoredState(shapes, self.manifest.attributes, read)
+
+    def averages(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Return the arguments of `TimeAverage.restore` (for rank 0)."""
+        names = self.manifest.statistics.get("dims", {})
+        arrays = {
+            name: np.asarray(_open_array(self.path, "statistics", name)[...]) for name in names
+        }
+        return arrays, dict(self.manifest.statistics)
+
+
+def open_checkpoint(
+    where: Path | str,
+    comm: MPI.Comm,
+    fallback: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Checkpoint:
+    """Find and verify the checkpoint to restart from (collective).
+
+    Args:
+        where: folder of a run, of which the newest is taken, or of one checkpoint.
+        comm: the ranks, which share the reading.
+        fallback: use the checkpoint before a damaged one.
+        tell: called with a sentence for each damaged checkpoint.
+
+    Raises:
+        CheckpointError: on all ranks, naming the damaged file.
+    """
+    paths: list[Path] = []
+    with collective(comm):
+        if comm.rank == 0:
+            paths = folders.candidates(Path(where))
+    paths = comm.bcast(paths)
+    for path, older in zip(paths, [*paths[1:], None], strict=True):
+        try:
+            return _verified(path, comm)
+        except CheckpointError as error:
+            if older is None:
+                raise CheckpointError(f"{error} There is no older checkpoint.") from error
+            if not fallback:
+                raise CheckpointError(
+                    f"{error} With --restart-fallback, {older.name} is used instead."
+                ) from error
+            tell(f"{error} Going back to {older.name}.")
+    raise AssertionError("candidates are never empty")
+
+
+def _verified(path: Path, comm: MPI.Comm) -> Checkpoint:
+    """Read all of a checkpoint, each rank its share of the chunks."""
+    manifest: Manifest | None = None
+    with collective(comm):
+        if comm.rank == 0:
+            manifest = read_manifest(path)
+            _check_step(path, manifest)
+            _check_files(path, manifest)
+    manifest = comm.bcast(manifest)
+    assert manifest is not None
+    checkpoint = Checkpoint(path, manifest)
+    with collective(comm):
+        for name in manifest.arrays:
+            _check_chunks(checkpoint, name, comm)
+        if comm.rank == 0:
+            _check_averages(checkpoint)
+    return checkpoint
+
+
+def _check_step(path: Path, manifest: Manifest) -> None:
+    """Compare the step in the manifest with that in the folder's name."""
+    if folders.step_of(path) not in (None, manifest.step):
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: its manifest is of step {manifest.step}."
+        )
+
+
+def _check_files(path: Path, manifest: Manifest) -> None:
+    """Compare the files with the manifest; Zarr would read a lost chunk as zeros.
+
+    The checksums of chunks of the state are compared when they are read.
+    """
+    for name, (size, crc) in manifest.files.items():
+        try:
+            found = os.stat(path / name).st_size
+        except OSError as error:
+            reason = error.strerror or "not readable"
+            raise CheckpointError(f"checkpoint {path} is damaged: {name}: {reason}.") from error
+        if found != size:
+            raise CheckpointError(
+                f"checkpoint {path} is damaged: {name} is truncated or altered "
+                f"({found:,} bytes instead of {size:,})."
+            )
+        chunk = name.startswith("state/") and not name.endswith("zarr.json")
+        if not chunk and crc is not None and checksum(path / name) != crc:
+            raise _not_the_written(path, name)
+
+
+def _not_the_written(path: Path, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint {path} is damaged: {what} is not what was written there, but of another "
+        "array, place or checkpoint."
+    )
+
+
+def _check_chunks(checkpoint: Checkpoint, name: str, comm: MPI.Comm) -> None:
+    """Read this rank's share of the chunks of an array, which compares their CRC32C."""
+    path, manifest = checkpoint.path, checkpoint.manifest
+    array = _open_array(path, "state", name)
+    if [array.dtype.str, *array.shape] != manifest.arrays[name]:
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: state/{name}/zarr.json contradicts the manifest."
+        )
+    grid = ChunkGrid(array.shape, array.chunks)
+    for index in islice(grid.indices, comm.rank, None, comm.size):
+        file, box = chunk_file(name, index), grid.box(index)
+        place = f"{file} ({box} of '{name}')"
+        try:
+            array[box.slices()]
+        except (ValueError, OSError, RuntimeError) as error:
+            raise CheckpointError(
+                f"checkpoint {path} is damaged: {place} has a wrong checksum."
+            ) from error
+        if file not in manifest.files:
+            raise CheckpointError(f"checkpoint {path} is damaged: {file} is not in its manifest.")
+        _, crc = manifest.files[file]
+        if crc is not None and checksum(path / file) != crc:
+            raise _not_the_written(path, place)
+
+
+def _check_averages(checkpoint: Checkpoint) -> None:
+    try:
+        checkpoint.averages()
+    except (ValueError, OSError, RuntimeError) as error:
+        raise CheckpointError(
+            f"checkpoint {checkpoint.path} is damaged: its statistics cannot be read ({error})."
+        ) from error
+
+
+def _open_array(path: Path, group: str, name: str) -> zarr.Array[Any]:
+    try:
+        return zarr.open_array(path / group / name, mode="r", zarr_format=3)
+    except (ValueError, KeyError, OSError, TypeError) as error:
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: {group}/{name}/zarr.json cannot be read ({error})."
+        ) from error

@@ -1,0 +1,272 @@
+"""Write a checkpoint: one rank writes a chunk, and receives the parts of it from others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from zarr.codecs import Crc32cCodec
+
+from uzushio import __version__
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.array import DistributedArray, State
+from uzushio._base.store.checkpoint import folder as folders
+from uzushio._base.store.checkpoint.manifest import (
+    Entry,
+    Manifest,
+    read_manifest,
+    seal_all,
+    sync_all,
+    write_manifest,
+)
+from uzushio._base.store.chunks import ChunkGrid, consolidate
+from uzushio._base.store.distribution import Distribution, Transfer, receive_all
+from uzushio.domain.box import Box
+from uzushio.errors import OutputError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Description of the root group, which has no arrays; xarray shows it.
+_ROOT = (
+    "Checkpoint: its arrays are in groups. xarray.open_zarr(PATH, group='state') opens the state "
+    "of the solver, group='statistics' the averages; uzushio.open_checkpoint(PATH) returns a "
+    "solver's fields in physical space."
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Content of a checkpoint. `averages` and `notes` come from `TimeAverage.stored`."""
+
+    solver: str
+    case: str
+    step: int
+    time: float
+    state: State
+    averages: Mapping[str, np.ndarray] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write(
+    run: Path,
+    snapshot: Snapshot,
+    keep: int,
+    comm: MPI.Comm,
+    like: Path | None = None,
+    same: Collection[str] = (),
+) -> Path:
+    """Write a checkpoint into the folder of a run, and remove the oldest ones (collective).
+
+    Until its manifest is in place, the new checkpoint is incomplete and no old one is removed.
+
+    Args:
+        run: folder of the run.
+        snapshot: content.
+        keep: number of checkpoints that are kept.
+        comm: all ranks.
+        like: earlier checkpoint with some of the same arrays.
+        same: names of these arrays. Both checkpoints share their files by hard links; a file
+            system without links has copies.
+
+    Returns:
+        The folder of the checkpoint.
+
+    Raises:
+        OutputError: on all ranks, after the incomplete checkpoint is removed.
+    """
+    path = folders.path_of(run, snapshot.step)
+    arrays, needed = dict(snapshot.state.arrays), 0
+    try:
+        linked: set[str] = set()
+        with collective(comm):
+            if comm.rank == 0:
+                linked = _link(path, like, same)
+        linked = comm.bcast(linked)
+        arrays = {name: array for name, array in arrays.items() if name not in linked}
+        needed = sum(array.nbytes for array in arrays.values())
+        # A chunk of zeros is stored too, so that a missing chunk is a lost one.
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            with collective(comm):
+                if comm.rank == 0:
+                    _create(path, snapshot, arrays, needed)
+            files: list[str] = []
+            for name, array in arrays.items():
+                files += _write_array(path, name, array, comm)
+        sealed: dict[str, Entry] = {}
+        with collective(comm):
+            sealed = seal_all(path, files)
+        written = comm.gather(sealed)
+        with collective(comm):
+            if written is not None:
+                chunks = {file: entry for one in written for file, entry in one.items()}
+                if like is not None and linked:
+                    chunks |= _entries(like, linked)
+                write_manifest(path, _manifest(path, snapshot, chunks))
+    except Exception as error:
+        if comm.rank == 0:
+            folders.discard(path)
+        if isinstance(error, OutputError):
+            raise OutputError(
+                f"the checkpoint of step {snapshot.step} ({needed:,} bytes) cannot be written into "
+                f"{path.parent}: {error} The checkpoints before it are kept."
+            ) from error
+        raise
+    with collective(comm):
+        if comm.rank == 0:
+            folders.prune(run, keep)
+    return path
+
+
+def _link(path: Path, like: Path | None, same: Collection[str]) -> set[str]:
+    """Make the folder, and link the arrays `same` into it; returns those that are linked."""
+    if path.exists():
+        folders.remove(path)
+    path.mkdir(parents=True)
+    linked: set[str] = set()
+    if like is None or like == path:
+        return linked
+    for name in same:
+        source, target = like / "state" / name, path / "state" / name
+        try:
+            target.mkdir(parents=True)
+            for file in source.iterdir():
+                os.link(file, target / file.name)
+        except OSError:  # a file system without links, for example
+            shutil.rmtree(target, ignore_errors=True)
+            break
+        linked.add(name)
+    return linked
+
+
+def _create(
+    path: Path, snapshot: Snapshot, arrays: Mapping[str, DistributedArray], needed: int
+) -> None:
+    """Create the arrays without their chunks, and write the averages."""
+    free = shutil.disk_usage(path).free
+    if free < needed:
+        raise OutputError(
+            f"only {free:,} bytes are free there; free some space, or choose another folder with "
+            "--out."
+        )
+    root = zarr.open_group(path, mode="a", zarr_format=3, attributes={"description": _ROOT})
+    state = root.create_group("state")
+    for name, array in arrays.items():
+        _create_array(state, name, array.shape, _grid(array).chunk, array.dtype, array.dims)
+    for name, values in snapshot.state.coordinates.items():
+        _create_array(state, name, values.shape, values.shape, values.dtype, (name,))[...] = values
+    averages = root.create_group("statistics")
+    dims = snapshot.notes.get("dims", {})
+    for name, values in snapshot.averages.items():
+        axes = tuple(dims.get(name, ()))
+        target = _create_array(averages, name, values.shape, values.shape, values.dtype, axes)
+        target[...] = values
+    consolidate(path)
+
+
+def _create_array(
+    group: zarr.Group,
+    name: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: np.dtype,
+    dims: tuple[str, ...] = (),
+) -> zarr.Array[Any]:
+    return group.create_array(
+        name,
+        shape=shape,
+        chunks=tuple(max(1, extent) for extent in chunks),
+        dtype=dtype,
+        compressors=[Crc32cCodec()],
+        fill_value=0,
+        # xarray does not open arrays whose axes have no names.
+        dimension_names=dims or tuple(f"{name}_{axis}" for axis in range(len(shape))),
+        # Flat names: one folder for an array instead of several for each chunk.
+        chunk_key_encoding={"name": "default", "separator": "."},
+    )
+
+
+def _grid(array: DistributedArray) -> ChunkGrid:
+    """Return the chunks of an array: planes of the first axis unless it has its own."""
+    return ChunkGrid(array.shape, array.chunks or (1, *array.shape[1:]))
+
+
+def _write_array(path: Path, name: str, array: DistributedArray, comm: MPI.Comm) -> list[str]:
+    """Write this rank's chunks of an array, and send values to the other writers (collective).
+
+    Returns:
+        Files of the chunks that this rank wrote.
+    """
+    grid, files = _grid(array), list[str]()
+    distribution = Distribution(comm, array.boxes)
+    owned = grid.owned(distribution.table, array.dtype.itemsize, covered=True)
+    target: zarr.Array[Any] | None = None
+    with collective(comm):
+        transfer = Transfer(distribution, array.values, owned, array.dtype)
+        if owned[comm.rank]:
+            target = zarr.open_array(path / "state" / name, mode="r+", zarr_format=3)
+
+    def put(box: Box, values: np.ndarray) -> None:
+        assert target is not None
+        target[box.slices()] = values
+        files.extend(chunk_file(name, index) for index in grid.within(box))
+
+    with collective(comm):
+        receive_all(transfer, put)
+    return files
+
+
+def _entries(checkpoint: Path, names: Collection[str]) -> dict[str, Entry]:
+    """Return the entries of some arrays in the manifest of a checkpoint."""
+    files = read_manifest(checkpoint).files
+    return {
+        file: entry
+        for file, entry in files.items()
+        if file.rpartition("/")[0].removeprefix("state/") in names
+    }
+
+
+def chunk_file(name: str, index: Sequence[int]) -> str:
+    """Return the path of a chunk inside a checkpoint."""
+    return f"state/{name}/{'.'.join(map(str, ('c', *index)))}"
+
+
+def _manifest(path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry]) -> Manifest:
+    """List the files of a checkpoint, after a check that no chunk is missing.
+
+    Args:
+        path: folder of the checkpoint.
+        snapshot: its content.
+        chunks: entries of all chunks of the state, which are on the disk.
+    """
+    made = [(Path(folder), names) for folder, _, names in os.walk(path)]
+    there = {str((folder / name).relative_to(path)) for folder, names in made for name in names}
+    for name, array in snapshot.state.arrays.items():
+        for index in _grid(array).indices:
+            file = chunk_file(name, index)
+            if file not in there or file not in chunks:
+                raise OutputError(
+                    f"{path / file} was written but is not there; check the file system."
+                )
+    files = {**chunks, **seal_all(path, sorted(there - chunks.keys()))}
+    sync_all([folder for folder, _ in made])
+    return Manifest(
+        solver=snapshot.solver,
+        case=snapshot.case,
+        version=__version__,
+        step=snapshot.step,
+        time=snapshot.time,
+        attributes=snapshot.state.attributes,
+        statistics=snapshot.notes,
+        arrays={
+            name: [np.dtype(array.dtype).str, *array.shape]
+            for name, array in snapshot.state.arrays.items()
+        },
+        files=files,
+    )

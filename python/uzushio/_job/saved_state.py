@@ -1,0 +1,109 @@
+"""State and averages of a run in checkpoints: written and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio._base.store import checkpoint
+from uzushio._job import run_folder
+from uzushio.case.model import Case, differences, load_case
+from uzushio.errors import CaseError, CheckpointError
+from uzushio.solvers.contract import Solver
+from uzushio.solvers.statistics.averages import TimeAverage
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Key of the case values on which a checkpoint's averages depend, among its notes.
+AVERAGED = "averaged"
+#: Key of the notes of the publisher.
+PUBLISHED = "published"
+
+
+def snapshot(
+    case: Case, solver: Solver, average: TimeAverage, published: Mapping[str, Any] | None = None
+) -> checkpoint.Snapshot:
+    """Return the content of a checkpoint of the solver's current state (collective).
+
+    Args:
+        case: case of the run.
+        solver: its solver.
+        average: its averages.
+        published: notes of its publisher.
+    """
+    arrays, notes = average.stored()
+    if published is not None:
+        notes[PUBLISHED] = published
+    return checkpoint.Snapshot(
+        solver=case.solver,
+        case=case.digest(),
+        step=solver.step_index,
+        time=solver.time,
+        state=solver.state(),
+        averages=arrays,
+        notes=notes | {AVERAGED: case.averaged_values()},
+    )
+
+
+def restore(
+    where: Path,
+    case: Case,
+    solver: Solver,
+    comm: MPI.Comm,
+    fallback: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+    interpolate: bool = False,
+) -> checkpoint.Checkpoint:
+    """Verify a checkpoint and restore the state of a solver from it (collective).
+
+    Args:
+        where: folder of a run, or of one checkpoint.
+        case: case of the solver.
+        solver: solver to restore.
+        comm: its ranks.
+        fallback: use the checkpoint before a damaged one.
+        tell: called with a sentence for each damaged checkpoint.
+        interpolate: interpolate a state of another grid in the same box.
+
+    Raises:
+        CheckpointError: on all ranks; there is none, it is damaged or of another solver.
+    """
+    found = checkpoint.open_checkpoint(where, comm, fallback, tell)
+    if found.manifest.solver != case.solver:
+        raise CheckpointError(
+            f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
+            f"for '{case.solver}'; restart it with its own case."
+        )
+    take = solver.interpolate if interpolate else solver.restore
+    take(found.state())
+    return found
+
+
+def restore_averages(found: checkpoint.Checkpoint, case: Case, average: TimeAverage) -> str | None:
+    """Restore a checkpoint's averages (rank 0); return the reason if they are of another flow."""
+    if not found.manifest.statistics.get("samples"):
+        return None
+    before = _averaged(found)
+    if before is None:
+        return "their case is not known"
+    changed = differences(before, case.averaged_values())
+    if changed:
+        return f"{', '.join(changed)} changed"
+    average.restore(*found.averages())
+    return None
+
+
+def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:
+    """Return the case values of a checkpoint's averages; None if they are not known.
+
+    Checkpoints without them lie beside the case file of their run.
+    """
+    stored = found.manifest.statistics.get(AVERAGED)
+    if stored is not None:
+        return dict(stored)
+    try:
+        return load_case(checkpoint.run_of(found.path) / run_folder.CASE).averaged_values()
+    except CaseError:
+        return None

@@ -1,0 +1,1 @@
+"""Solvers, their contract with the framework, and the base of solvers of blocks."""

@@ -1,0 +1,417 @@
+"""Interface between a flow solver and the framework that runs, publishes and stores it.
+
+The run loop, case files, checkpoints, statistics, the monitor and the command line use this
+interface and depend on no solver. To add a solver: subclass `Case` with the sections that it needs,
+subclass `Solver`, and register it in `uzushio.case.registry`.
+
+Methods marked *collective* are called by every rank of the communicator, in the same order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from uzushio import _core
+from uzushio._base.store.array import DistributedArray, State, StoredState
+from uzushio.domain.box import Box, Triple
+from uzushio.errors import CaseError, SolverDivergedError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+    from uzushio._base.parallel.section_monitor import SectionMonitor
+    from uzushio.case.model import Case
+
+__all__ = [
+    "DistributedArray",
+    "Estimate",
+    "Offer",
+    "Parameter",
+    "Reading",
+    "Sample",
+    "Solver",
+    "SolverDivergedError",
+    "SolverField",
+    "SolverMesh",
+    "State",
+    "StoredState",
+    "Traffic",
+    "UniformCoordinates",
+    "coordinate_field",
+    "next_step",
+]
+
+
+#: Section of the run's monitor in which the solver writes the published fields.
+FIELDS = "fields"
+
+Association = Literal["vertex", "element"]
+
+
+def next_step(longest: float, left: float) -> float:
+    """Return the length of the next step towards a time that is `left` away.
+
+    It is `longest`, but the last steps are equal, or up to 1 % longer, so that none is shorter than
+    half of the one before.
+    """
+    return float(_core.domain.next_step(longest, left))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Figure of the progress line, equal on all ranks."""
+
+    value: float
+    unit: str = ""
+    format: str = ".4g"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Value that may be changed while the solver runs (steering)."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    description: str
+
+
+@dataclass(frozen=True)
+class UniformCoordinates:
+    """Uniform spacing: vertex i of an axis is at origin + i spacing; both along z, y, x."""
+
+    origin: tuple[float, float, float]
+    spacing: tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class SolverMesh:
+    """Structured mesh, or a zone of a multiblock mesh, and this rank's blocks of it.
+
+    Constant during a run; all attributes except `blocks` are equal on all ranks.
+
+    Attributes:
+        vertices: number of vertices of the whole mesh along z, y, x.
+        coordinates: coordinates of all vertices: uniform, or 1-D arrays along z, y, x; None if the
+            mesh is curvilinear, for which `Solver.write_coordinates` writes them.
+        blocks: this rank's boxes of elements or vertices, disjoint from those of all ranks. A box
+            may be empty.
+        blocks_of: whether `blocks` are elements, whose vertices neighbours share, or vertices.
+        dimension: number of used axes, counted from x; the others have one vertex.
+    """
+
+    vertices: Triple
+    coordinates: UniformCoordinates | tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    blocks: tuple[Box, ...]
+    blocks_of: Association = "vertex"
+    dimension: int = 3
+
+    @property
+    def elements(self) -> Triple:
+        """Number of elements along z, y, x; 1 along an unused axis."""
+        return self._moved(self.vertices, -1)
+
+    def box(self, block: Box, association: Association) -> Box:
+        """Return the elements or vertices of a block."""
+        if association == self.blocks_of or block.size == 0:
+            return block
+        return Box(block.start, self._moved(block.count, 1 if association == "vertex" else -1))
+
+    def _moved(self, count: Sequence[int], by: int) -> Triple:
+        z, y, x = (n + by if axis >= 3 - self.dimension else n for axis, n in enumerate(count))
+        return z, y, x
+
+    def lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the coordinates of all vertices along z, y, x; None if curvilinear."""
+        given = self.coordinates
+        if not isinstance(given, UniformCoordinates):
+            return given
+        z, y, x = (
+            origin + spacing * np.arange(count)
+            for origin, spacing, count in zip(
+                given.origin, given.spacing, self.vertices, strict=True
+            )
+        )
+        return z, y, x
+
+
+@dataclass(frozen=True)
+class SolverField:
+    """Field of a solver.
+
+    Attributes:
+        meshes: names of its meshes: one, or the zones of a multiblock mesh.
+        association: whether values belong to vertices or to elements.
+        components: number of components; several are the last axis of arrays.
+        unit: unit of the values, "1" if non-dimensional.
+        description: description for users.
+    """
+
+    meshes: tuple[str, ...]
+    association: Association = "vertex"
+    components: int = 1
+    unit: str = "1"
+    description: str = ""
+
+    def parts(self, name: str) -> dict[str, str]:
+        """Return the name of the field called `name` on each of its meshes, by mesh.
+
+        A field of several meshes is published and stored as one field per mesh.
+        """
+        if len(self.meshes) == 1:
+            return {self.meshes[0]: name}
+        return {mesh: f"{mesh}/{name}" for mesh in self.meshes}
+
+    def boxes(self, meshes: Mapping[str, SolverMesh]) -> list[Box]:
+        """Return the boxes of this rank's values, one per block, in order of meshes."""
+        return [
+            meshes[mesh].box(block, self.association)
+            for mesh in self.meshes
+            for block in meshes[mesh].blocks
+        ]
+
+    def shape(self, box: Box) -> tuple[int, ...]:
+        """Return the shape of the array of a box."""
+        return (*box.count, self.components) if self.components > 1 else box.count
+
+
+def coordinate_field(mesh: str) -> str:
+    """Return the name of the published vertex field with a curvilinear mesh's coordinates."""
+    return f"{mesh}/xyz"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Meshes, fields and attributes of a solver, computed from its case.
+
+    Attributes:
+        meshes: as `Solver.meshes`, with the blocks of a single rank.
+        fields: as `Solver.fields`.
+        attributes: as `Solver.attributes`; values that are unknown before the run are 0.
+    """
+
+    meshes: Mapping[str, SolverMesh]
+    fields: Mapping[str, SolverField]
+    attributes: Mapping[str, int | float | str]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Instantaneous statistic, reduced over the ranks; the run averages it over time."""
+
+    dims: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Communication of one kind in one step: maximum over the ranks."""
+
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Resources that a case needs, estimated without running it (`uzushio check`).
+
+    Attributes:
+        grid: description of the grid and its decomposition for users.
+        memory_per_rank: bytes of the solver's arrays, maximum over the ranks.
+        field_arrays: the same memory in arrays of the size of one scalar field of the rank.
+        traffic: kind of communication ("all-to-all", "halo", …) to its `Traffic` in one step.
+        notes: remarks for users, for example on a coarse resolution.
+        result_notes: remarks on what results may lack, which the run prints too.
+        checkpoint_bytes: size of one checkpoint; 0 if not known.
+        field_bytes: sizes of the fields that can be published, by name; empty if not known.
+        step_length: length of a step in time; None if not known before the run.
+    """
+
+    grid: str
+    memory_per_rank: int
+    field_arrays: float
+    traffic: Mapping[str, Traffic]
+    notes: tuple[str, ...] = ()
+    result_notes: tuple[str, ...] = ()
+    checkpoint_bytes: int = 0
+    field_bytes: Mapping[str, int] = field(default_factory=dict)
+    step_length: float | None = None
+
+
+class Solver(ABC):
+    """Flow solver. `step_index` and `time` are those of its current fields."""
+
+    step_index: int
+    time: float
+
+    @cached_property
+    def sections(self) -> SectionMonitor:
+        """Monitor of the run's sections on this rank.
+
+        The run adds steps, statistics, checkpoints and publishing; a solver adds the parts of its
+        step, `with self.sections.section("advection", flops=…, bytes=…)`.
+        """
+        from uzushio._base.parallel.section_monitor import SectionMonitor
+
+        return SectionMonitor()
+
+    @classmethod
+    @abstractmethod
+    def estimate(cls, case: Case, ranks: int) -> Estimate:
+        """Return the needs of `case` on `ranks` ranks; raises `CaseError` if they do not fit."""
+
+    @classmethod
+    def offer(cls, case: Case) -> Offer | None:
+        """Return the fields and attributes of a case, without making the solver.
+
+        They are used to check the files of `publish` before the run. None if the solver does not
+        support this.
+        """
+        return None
+
+    @classmethod
+    def seconds_per_step(cls, case: Case, ranks: int) -> float | None:
+        """Estimate the computing time of a step of the busiest rank, in seconds, on this machine.
+
+        Communication is not included. A solver may measure a small grid in about a second. None if
+        the solver does not estimate it.
+        """
+        return None
+
+    @abstractmethod
+    def __init__(self, case: Case, comm: MPI.Comm) -> None:
+        """Allocate, plan and set the initial field (collective). Raises `CaseError`."""
+
+    @abstractmethod
+    def step(self, longest: float = float("inf")) -> None:
+        """Advance one step towards a time that is `longest` away (collective).
+
+        The length is `next_step` of the solver's own and `longest`.
+
+        Raises:
+            SolverDivergedError: on every rank, if the fields are no longer finite.
+        """
+
+    @abstractmethod
+    def monitor(self) -> Mapping[str, Reading]:
+        """Return the figures of the progress line, in order (collective)."""
+
+    @abstractmethod
+    def meshes(self) -> Mapping[str, SolverMesh]:
+        """Return the meshes of the fields by name, in the same order on all ranks."""
+
+    @abstractmethod
+    def fields(self) -> Mapping[str, SolverField]:
+        """Return the fields that can be published by name, in the same order on all ranks."""
+
+    @abstractmethod
+    def write_field(self, name: str, out: Sequence[np.ndarray]) -> None:
+        """Write this rank's values of a field of this step in physical space (collective).
+
+        Args:
+            name: one of `fields`.
+            out: float64, C-contiguous, one array for each of `SolverField.boxes`; memory of the
+                caller.
+        """
+
+    def write_coordinates(self, mesh: str, block: int, out: np.ndarray) -> None:
+        """Write x, y and z of the vertices of a block of a curvilinear mesh.
+
+        Args:
+            mesh: one of `meshes`.
+            block: index in `SolverMesh.blocks`.
+            out: float64, (z, y, x, 3).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has a curvilinear mesh: {mesh}")
+
+    def attributes(self) -> Mapping[str, int | float | str]:
+        """Return attributes of the fields of this step, equal on all ranks (collective).
+
+        The text `periodic`, such as "x y", names the periodic axes: the first point follows the
+        last one at the distance of the others. The texts `length_unit` and `time_unit` are the
+        units of coordinates and time, which pipelines write on the axes of pictures and plots.
+        """
+        return {}
+
+    @abstractmethod
+    def state(self) -> State:
+        """Return views of all arrays that a restart needs (collective)."""
+
+    @abstractmethod
+    def restore(self, stored: StoredState) -> None:
+        """Restore the state of a checkpoint, including `step_index` and `time` (collective).
+
+        Raises:
+            CaseError: if the checkpoint is of another grid.
+        """
+
+    def interpolate(self, stored: StoredState) -> None:
+        """Interpolate the state of a checkpoint that may be of another grid (collective).
+
+        Raises:
+            CaseError: if the solver cannot, or the checkpoint is of another domain.
+        """
+        raise CaseError(
+            "This solver does not interpolate between grids: leave out --interpolate "
+            "and restart on the grid of the checkpoint."
+        )
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Return the steerable parameters by name."""
+        return {}
+
+    def steer(self, name: str, value: float) -> None:
+        """Set a steerable parameter from the next step on (collective).
+
+        Raises:
+            KeyError: no such parameter. ValueError: outside its limits.
+        """
+        parameter = self.parameters()[name]
+        if not parameter.low <= value <= parameter.high:
+            raise ValueError(
+                f"{name} = {value} is outside {parameter.low} … {parameter.high} {parameter.unit}"
+            )
+        self._steer(name, value)
+
+    def _steer(self, name: str, value: float) -> None:
+        raise NotImplementedError
+
+    def sample(self) -> Mapping[str, Sample]:
+        """Return instantaneous statistics of this step; values are valid on rank 0 (collective)."""
+        return {}
+
+    @classmethod
+    def takes_samples(cls, case: Case) -> bool:
+        """Return whether runs of `case` take samples: by default, if the solver has `sample`."""
+        return cls.sample is not Solver.sample
+
+    def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset | None:
+        """Derive the published statistics from time averages of `sample` (rank 0 only)."""
+        return None
+
+    #: Modules that `statistics` and `figures` import: imported before the first step.
+    figure_modules: ClassVar[tuple[str, ...]] = ()
+
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterable[Path]:
+        """Draw the pictures and plots of the run into `folder` (collective; paths on rank 0).
+
+        A generator draws one figure after the other. It may be ended early by a request to stop, so
+        it must communicate only before its first figure.
+        """
+        return ()
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return JSON values for `summary.json`: timings, counters, final figures (collective)."""
+        return {}
+
+    #: The case model that `uzushio run` validates the file against.
+    case_model: ClassVar[type[Case]]

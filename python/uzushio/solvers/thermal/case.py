@@ -1,0 +1,371 @@
+"""Sections of the case file of a thermal flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uzushio._base.config.lengths import Coefficient
+from uzushio._base.config.paths import NamedFile
+from uzushio._base.config.section import Count, Positive, Section, unit
+from uzushio.case.model import Length
+from uzushio.solvers.block_solver.case import BlockCase
+from uzushio.solvers.thermal.bodies import Body, Stl
+from uzushio.solvers.thermal.units import Units
+
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+Side = Literal["x-min", "x-max", "y-min", "y-max", "z-min", "z-max"]
+Axis = Literal["x", "y", "z"]
+AXES: tuple[Axis, ...] = ("x", "y", "z")
+
+
+class GridAxis(Section):
+    """Cells along one axis."""
+
+    cells: Count = Field(description="number of cells")
+    length: Length = Field(1.0, description="extent of the box", json_schema_extra=unit("length"))
+    start: float = Field(0.0, description="lower end of the box", json_schema_extra=unit("length"))
+    stretching: Annotated[float, Field(ge=0.0, le=8.0)] = Field(
+        0.0, description="stretching of the grid; 0: uniform, larger: finer at `fine_at`"
+    )
+    fine_at: Literal["both", "lower", "upper"] | float = Field(
+        "both",
+        description="where a stretched grid has fine cells: its ends (tanh), or a position, from "
+        "which cells widen to both sides (sinh)",
+    )
+    faces: list[float] | None = Field(
+        None,
+        description="cells + 1 positions of the cell faces instead of length, start and stretching",
+        json_schema_extra=unit("length"),
+    )
+
+    @model_validator(mode="after")
+    def _faces_fit(self) -> Self:
+        if self.faces is not None:
+            if len(self.faces) != self.cells + 1:
+                raise ValueError(
+                    f"faces has {len(self.faces)} positions, must have cells + 1 = {self.cells + 1}"
+                )
+            if not (np.diff(self.faces) > 0.0).all():
+                raise ValueError("faces must increase")
+        end = self.start + self.length
+        if isinstance(self.fine_at, float) and not self.start <= self.fine_at <= end:
+            raise ValueError(
+                f"fine_at is {self.fine_at:g}, must be within the box, {self.start:g} to {end:g}"
+            )
+        return self
+
+    def positions(self) -> np.ndarray:
+        """Positions of the cell faces, shape (cells + 1,)."""
+        if self.faces is not None:
+            return np.asarray(self.faces)
+        s = np.linspace(0.0, 1.0, self.cells + 1)
+        if self.stretching:
+            g = self.stretching
+            if self.fine_at == "both":
+                s = 0.5 * (1.0 + np.tanh(g * (2.0 * s - 1.0)) / np.tanh(g))
+            elif self.fine_at == "lower":
+                s = 1.0 - np.tanh(g * (1.0 - s)) / np.tanh(g)
+            elif self.fine_at == "upper":
+                s = np.tanh(g * s) / np.tanh(g)
+            else:
+                s = _clustered(s, g, (self.fine_at - self.start) / self.length)
+            s[0], s[-1] = 0.0, 1.0
+        return self.start + self.length * s
+
+
+def _clustered(s: np.ndarray, g: float, centre: float) -> np.ndarray:
+    """Return a sinh of s with its least slope where it is `centre`, from 0 at 0 to 1 at 1.
+
+    Source: D. A. Anderson, J. C. Tannehill, R. H. Pletcher, Computational Fluid Mechanics and Heat
+    Transfer (1984), section 5-6.
+    """
+    above, below = 1.0 + np.expm1(g) * centre, 1.0 + np.expm1(-g) * centre
+    middle = 0.5 / g * np.log(above / below)
+    width = (
+        centre / np.sinh(g * middle) if centre > 0.5 else (1 - centre) / np.sinh(g * (1 - middle))
+    )
+    return np.asarray(centre + width * np.sinh(g * (s - middle)))
+
+
+class Grid(Section):
+    """Rectilinear grid of a box. Without `z` the flow is two-dimensional."""
+
+    x: GridAxis
+    y: GridAxis
+    z: GridAxis | None = None
+
+    @property
+    def axes(self) -> list[GridAxis]:
+        """Return the axes x, y and, in three dimensions, z."""
+        return [self.x, self.y] + ([self.z] if self.z else [])
+
+
+class Fluid(Section):
+    """Properties of the fluid; its density is 1."""
+
+    viscosity: Coefficient = Field(
+        description="kinematic viscosity, such as 1/120", json_schema_extra=unit("length²/time")
+    )
+    gravity: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="acceleration of gravity along x, y and z",
+        json_schema_extra=unit("length/time²"),
+    )
+    force: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="constant force per mass along x, y and z, such as a mean pressure gradient",
+        json_schema_extra=unit("length/time²"),
+    )
+
+
+class Scalar(Section):
+    """Temperature or another scalar that the flow carries."""
+
+    diffusivity: Length = Field(
+        description="diffusivity, such as 1/85.2", json_schema_extra=unit("length²/time")
+    )
+    expansion: float = Field(
+        0.0,
+        description="relative decrease of the density per unit of the scalar (Boussinesq): the "
+        "buoyancy is -expansion * (value - reference) * gravity",
+    )
+    reference: float = Field(0.0, description="value without buoyancy")
+    unit: str = Field("1", description="unit that is shown")
+
+
+class Boundary(Section):
+    """Boundary condition at a face of the box."""
+
+    type: Literal["wall", "inflow", "outflow", "symmetry"] = Field(
+        description="wall: no slip; inflow: given velocity; outflow: convected out of the box by "
+        "the mean velocity; symmetry: no normal velocity and no stress"
+    )
+    velocity: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="velocity of the wall or of the inflow",
+        json_schema_extra=unit("length/time"),
+    )
+    values: dict[str, float] = Field(
+        {}, description="values of scalars, by name, at a wall or an inflow"
+    )
+    fluxes: dict[str, float] = Field(
+        {},
+        description="diffusive fluxes of scalars, by name, through a wall into the box; scalars "
+        "with neither value nor flux have none",
+    )
+
+    @model_validator(mode="after")
+    def _keys_have_an_effect(self) -> Self:
+        effective = {
+            "velocity": ("wall", "inflow"),
+            "values": ("wall", "inflow"),
+            "fluxes": ("wall",),
+        }
+        for key, types in effective.items():
+            given = any(self.velocity) if key == "velocity" else getattr(self, key)
+            if given and self.type not in types:
+                raise ValueError(
+                    f"'{key}' has no effect at type '{self.type}': remove it, or use type "
+                    f"{' or '.join(repr(one) for one in types)}"
+                )
+        return self
+
+
+class Initial(Section):
+    """Initial fields of a run that does not start from a checkpoint.
+
+    Scalars are `values` plus `gradients` times the position. `script` is a file with a function
+    `initial(name, x, y, z)`, which returns the values of the velocity components u, v, w and of the
+    scalars, at the positions in these arrays. `noise` is added to either.
+    """
+
+    velocity: Vector = Field(
+        [0.0, 0.0, 0.0], description="velocity", json_schema_extra=unit("length/time")
+    )
+    values: dict[str, float] = Field({}, description="scalars at the origin, by name")
+    gradients: dict[str, Vector] = Field({}, description="gradients of scalars, by name")
+    script: NamedFile | None = Field(
+        None, description="file with a function `initial(name, x, y, z)`"
+    )
+    noise: dict[str, float] = Field(
+        {}, description="amplitude of uniform random numbers, of `velocity` and of scalars by name"
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="seed of the random numbers")
+
+
+class Subgrid(Section):
+    """Large-eddy simulation: model of the stress of eddies that are smaller than cells."""
+
+    model: Literal["smagorinsky", "wale", "vreman"] = Field(
+        description="wale and vreman vanish at walls and in laminar shear, smagorinsky does not"
+    )
+    constant: Annotated[float, Field(ge=0.0)] | None = Field(
+        None, description="constant of the model; null: 0.17, 0.325 (wale), 0.07 (vreman)"
+    )
+    prandtl: Positive = Field(
+        0.9, description="eddy viscosity over the eddy diffusivity of scalars"
+    )
+
+
+class Numerics(Section):
+    """Choices that change the cost or the error, not the equations."""
+
+    scheme: Literal["central", "van_leer"] = Field(
+        "central",
+        description="advection: central conserves energy; van_leer limits slopes and dissipates",
+    )
+    solver: str = Field(
+        "auto", description="solver of the pressure: auto, fft, cg/fft, cg, multigrid, ..."
+    )
+    tolerance: Positive = Field(
+        1e-8, description="residual of an iterative solver over the norm of its right-hand side"
+    )
+    max_iterations: Count = Field(200, description="iterations of the pressure in a stage")
+
+
+class ThermalCase(BlockCase):
+    """Incompressible flow with temperature and other scalars in a box (Boussinesq)."""
+
+    example: ClassVar[Mapping[str, Any]] = {
+        "title": "Heated cavity, Ra = 1e5",
+        "grid": {
+            "x": {"cells": 64, "length": 1, "stretching": 1.5},
+            "y": {"cells": 64, "length": 1, "stretching": 1.5},
+        },
+        "fluid": {"viscosity": 0.71, "gravity": [0, -71000, 0]},
+        "scalars": {"temperature": {"diffusivity": 1, "expansion": 1}},
+        "boundaries": {
+            "x-min": {"type": "wall", "values": {"temperature": 1}},
+            "x-max": {"type": "wall", "values": {"temperature": 0}},
+            "y-min": {"type": "wall"},
+            "y-max": {"type": "wall"},
+        },
+        "time": {"end": 0.1, "cfl": 0.9},
+        "output": {"folder": "runs/cavity"},
+    }
+
+    grid: Grid
+    fluid: Fluid
+    scalars: dict[str, Scalar] = Field({}, description="scalars that the flow carries, by name")
+    periodic: list[Axis] = Field([], description="periodic axes")
+    boundaries: dict[Side, Boundary] = Field(
+        {}, description="boundary conditions at the faces of the axes that are not periodic"
+    )
+    bodies: dict[str, Body] = Field({}, description="solid bodies at rest, by name")
+    seeds: list[Vector] = Field(
+        [],
+        description="points in the fluid: cells that no path joins to one are solid; without them, "
+        "paths begin at the boundaries of the box",
+        json_schema_extra=unit("length"),
+    )
+    initial: Initial = Initial()
+    les: Subgrid | None = None
+    numerics: Numerics = Numerics()
+    units: Units = Units()
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        taken = ("velocity", "face_velocity", "pressure", "eddy_viscosity", "fluid")
+        for name in self.scalars:
+            if name in taken or name.startswith("face_velocity_"):
+                raise ValueError(f"scalars: the name '{name}' is that of another field")
+            if not name.replace("-", "_").isidentifier():
+                raise ValueError(
+                    f"scalars: the name '{name}' must consist of letters, digits, _ and -, and "
+                    "must begin with a letter"
+                )
+        for section, names in self._scalar_names():
+            for name in names:
+                if name not in self.scalars:
+                    known = ", ".join(self.scalars) or "none"
+                    raise ValueError(f"{section}: there is no scalar '{name}'; there are: {known}")
+        for name, body in self.bodies.items():
+            given = [*body.values, *body.fluxes, *body.conduction]
+            for scalar in given:
+                if given.count(scalar) > 1:
+                    raise ValueError(
+                        f"bodies.{name}: {scalar} has more than one of value, flux and conduction"
+                    )
+        for side, one in self.boundaries.items():
+            both = sorted(set(one.values) & set(one.fluxes))
+            if both:
+                raise ValueError(f"boundaries.{side}: {both[0]} has a value and a flux")
+        return self
+
+    def _scalar_names(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the names of scalars that a section uses, with its key."""
+        yield "initial.values", list(self.initial.values)
+        yield "initial.gradients", list(self.initial.gradients)
+        yield "initial.noise", [name for name in self.initial.noise if name != "velocity"]
+        for side, one in self.boundaries.items():
+            yield f"boundaries.{side}.values", list(one.values)
+            yield f"boundaries.{side}.fluxes", list(one.fluxes)
+        for name, body in self.bodies.items():
+            yield f"bodies.{name}.values", list(body.values)
+            yield f"bodies.{name}.fluxes", list(body.fluxes)
+            yield f"bodies.{name}.conduction", list(body.conduction)
+
+    @model_validator(mode="after")
+    def _bodies_fit(self) -> Self:
+        faces = [axis.positions() for axis in self.grid.axes]
+        for name, body in self.bodies.items():
+            try:
+                surface = body.surface()
+            except ValueError as error:
+                raise ValueError(f"bodies.{name}: {error}") from error
+            corners = surface.corners
+            if isinstance(body, Stl) and body.conduction and surface.undecided:
+                (x, y, z), reason = surface.undecided
+                if count := surface.open_sides:
+                    reason = f"and {count:,} sides of its triangles have no second triangle"
+                raise ValueError(
+                    f"bodies.{name}: 'conduction' needs a closed surface, {reason}, at "
+                    f"({x:.6g}, {y:.6g}, {z:.6g})"
+                )
+            reach = list(zip(*corners, strict=True))[: len(faces)]
+            if misfit := _misfit(reach, faces, bool(self.seeds)):
+                advice = ""
+                if isinstance(body, Stl):
+                    advice = "; 'scale' is 0.001 for a file in millimetres and a case in metres"
+                raise ValueError(
+                    f"bodies.{name}: the body {misfit}: it reaches over {_extents(reach)}, the box "
+                    f"over {_extents([(one[0], one[-1]) for one in faces])}{advice}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _sides_fit(self) -> Self:
+        for axis in AXES[: len(self.grid.axes)]:
+            for side in (f"{axis}-min", f"{axis}-max"):
+                if axis in self.periodic and side in self.boundaries:
+                    raise ValueError(f"boundaries.{side}: the axis {axis} is periodic")
+                if axis not in self.periodic and side not in self.boundaries:
+                    raise ValueError(
+                        f"boundaries: give a condition at {side}, or name {axis} in 'periodic'"
+                    )
+        if self.grid.z is None and {"z-min", "z-max"} & {*self.boundaries}:
+            raise ValueError("boundaries: the grid has no axis z")
+        return self
+
+
+def _misfit(
+    reach: Sequence[tuple[float, float]], faces: Sequence[np.ndarray], has_seeds: bool
+) -> str | None:
+    """Return why a body of this reach along the axes does not fit the grid; None: it does."""
+    pairs = list(zip(reach, faces, strict=True))
+    if any(upper <= x[0] or lower >= x[-1] for (lower, upper), x in pairs):
+        return "is outside the box of the flow"
+    if all(upper - lower < np.diff(x).min() for (lower, upper), x in pairs):
+        return "is smaller than a cell"
+    if not has_seeds and all(lower <= x[0] and upper >= x[-1] for (lower, upper), x in pairs):
+        return "surrounds the box of the flow (if the flow is inside, give 'seeds')"
+    return None
+
+
+def _extents(ranges: Sequence[tuple[float, float]]) -> str:
+    """Return the ranges along the axes as text."""
+    return " × ".join(f"{lower:g} … {upper:g}" for lower, upper in ranges)

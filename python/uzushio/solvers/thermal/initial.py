@@ -1,0 +1,111 @@
+"""Initial fields of a thermal flow, the same on any number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from uzushio._base.array_values import real
+from uzushio._base.config.user_function import error_message, load_function
+from uzushio.errors import CaseError
+from uzushio.solvers.thermal.case import ThermalCase
+
+_COMPONENTS = "uvw"
+
+
+class InitialFields:
+    """Values of the initial fields at given indices.
+
+    Args:
+        case: the case; its script is loaded.
+
+    Raises:
+        CaseError: the script cannot be loaded.
+    """
+
+    def __init__(self, case: ThermalCase) -> None:
+        self.case = case
+        self._faces = [axis.positions() for axis in case.grid.axes]
+        self._function: Callable[..., Any] | None = None
+        if case.initial.script is not None:
+            self._script = case.initial.script
+            try:
+                self._function = load_function(self._script, "initial")
+            except ValueError as error:
+                raise CaseError(f"initial.script: {error}.") from error
+
+    def velocity(self, component: int, lower: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+        """Return a velocity component at the centres of cell sides normal to its axis.
+
+        Args:
+            component: axis of the component.
+            lower: first indices i, j, k.
+            shape: numbers of values along k, j, i.
+        """
+        initial = self.case.initial
+        indices = self._indices(lower, shape)
+        values = np.full(shape, initial.velocity[component])
+        values = self._scripted(_COMPONENTS[component], indices, component, values)
+        return values + self._noise("velocity", component, indices)
+
+    def scalar(self, name: str, lower: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+        """Return a scalar at the centres of cells; arguments as in `velocity`."""
+        initial = self.case.initial
+        indices = self._indices(lower, shape)
+        values = np.full(shape, initial.values.get(name, 0.0))
+        positions = self._positions(indices, None)
+        for slope, position in zip(initial.gradients.get(name, ()), positions, strict=False):
+            values = values + slope * position
+        values = self._scripted(name, indices, None, values)
+        number = 3 + list(self.case.scalars).index(name)
+        return values + self._noise(name, number, indices)
+
+    @staticmethod
+    def _indices(lower: tuple[int, ...], shape: tuple[int, ...]) -> list[np.ndarray]:
+        """Return indices along i, j, k."""
+        return [
+            np.arange(start, start + count)
+            for start, count in zip(lower, reversed(shape), strict=True)
+        ]
+
+    def _positions(self, indices: list[np.ndarray], face: int | None) -> list[np.ndarray]:
+        """Return x, y and z, which broadcast to (k, j, i); z is 0 in two dimensions."""
+        found = []
+        for axis, index in enumerate(indices):
+            shape = [1, 1, 1]
+            shape[2 - axis] = -1
+            if axis >= len(self._faces):
+                found.append(np.zeros((1, 1, 1)))
+                continue
+            faces = self._faces[axis]
+            line = faces if axis == face else 0.5 * (faces[1:] + faces[:-1])
+            found.append(line[index].reshape(shape))
+        return found
+
+    def _scripted(
+        self, name: str, indices: list[np.ndarray], face: int | None, values: np.ndarray
+    ) -> np.ndarray:
+        """Return the values of the script, or `values` without one."""
+        if self._function is None:
+            return values
+        positions = np.broadcast_arrays(*self._positions(indices, face))
+        try:
+            result = self._function(name, *positions)
+            return np.broadcast_to(real(result, f"the result for {name}"), values.shape)
+        except Exception as error:
+            raise CaseError(f"initial.script: {error_message(self._script, error)}.") from error
+
+    def _noise(self, name: str, number: int, indices: list[np.ndarray]) -> np.ndarray | float:
+        """Return random numbers that depend on the seed and the indices alone."""
+        amplitude = self.case.initial.noise.get(name, 0.0)
+        if amplitude == 0.0:
+            return 0.0
+        i, j, k = indices
+        extents = [len(faces) for faces in self._faces[:2]]
+        planes = []
+        for plane in k:
+            random = np.random.default_rng([self.case.initial.seed, number, int(plane)])
+            planes.append(random.uniform(-amplitude, amplitude, extents[::-1])[np.ix_(j, i)])
+        return np.stack(planes)

@@ -1,1 +1,0 @@
-"""Numerics of sweeps over stencils for NumPy arrays: exact sums."""

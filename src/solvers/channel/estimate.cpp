@@ -1,0 +1,130 @@
+#include "solvers/channel/estimate.hpp"
+
+#include <algorithm>
+
+#include "linalg/pipelined.hpp"
+#include "parallel/block.hpp"
+#include "parallel/planes.hpp"
+#include "spectral/plane_transform.hpp"
+
+namespace uzushio::channel {
+
+using parallel::block;
+using parallel::Exchange;
+using parallel::Sent;
+using parallel::Traffic;
+
+namespace {
+
+constexpr int substeps = 3;
+constexpr int velocities = 3; ///< fields that are transformed to physical space
+constexpr int products = 7;   ///< fields that are transformed back
+constexpr int fields = 10;    ///< velocity, convective terms of two substeps, pressure
+constexpr int sweeps = 4;     ///< of the two solves, up and down
+constexpr int max_values = 8; ///< of a message for one mode
+constexpr std::int64_t real = sizeof(double);
+constexpr std::int64_t complex = 2 * real;
+
+/// Sizes of one rank's part.
+struct Part {
+    std::int64_t planes, rows, waves, modes, batch, pitch, columns;
+    bool below, above;
+};
+
+std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& part) {
+    const bool shared = p.py > 1;
+    const bool tall = p.pz > 1;
+    const std::int64_t field =
+        parallel::Fields::size(static_cast<int>(part.planes), static_cast<int>(part.modes)) * real;
+    const std::int64_t slot = shared ? part.batch * (m.my * part.waves + part.rows * m.kx) * complex
+                                     : m.my * part.pitch * complex;
+    const std::int64_t row = (m.mx + 7) / 8 * 8;
+    const std::int64_t convection =
+        (6 * part.rows + 28) * row * real + (tall ? 8 : 4) * part.modes * real;
+    const std::int64_t halo = tall ? 32 * part.modes * real : 0;
+    std::int64_t solve = 0;
+    if (!tall || p.scheme == "pipelined")
+        solve = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
+                (1 + (tall ? sweeps * 2 * linalg::Pipelined::max_in_flight * max_values : 0));
+    else
+        solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
+                (p.nz() + 2) * 256 + 8 * part.modes;
+    return fields * field + 2 * part.modes * real + (velocities + products) * slot +
+           (m.mx / 2 + 1) * complex + convection + halo + solve * real;
+}
+
+Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part) {
+    Traffic traffic;
+    if (p.py > 1) {
+        auto& sent = traffic[Exchange::transpose_xy];
+        const std::int64_t batches = (part.planes + part.batch - 1) / part.batch;
+        sent.exchanges = substeps * (velocities * (batches + 1) + products * batches);
+        sent.messages = sent.exchanges * (p.py - 1);
+        sent.bytes = substeps * complex *
+                     (velocities * (part.planes + 1) * part.waves * (m.my - part.rows) +
+                      products * part.planes * part.rows * (m.kx - part.waves));
+    }
+    const int up = part.above ? 1 : 0;
+    const int down = part.below ? 1 : 0;
+    if (p.pz > 1 && p.scheme == "pipelined") {
+        const int size = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
+        auto& sent = traffic[Exchange::pipeline];
+        // In each substep, for the momentum and for the pressure, up and down.
+        sent.exchanges = substeps * 2 * (up + down) * ((part.modes + size - 1) / size);
+        sent.messages = sent.exchanges;
+        sent.bytes = substeps * real * part.modes * (up * (8 + 5) + down * (6 + 2));
+    } else if (p.pz > 1) {
+        constexpr int unknowns = 4;
+        auto& sent = traffic[Exchange::transpose_z];
+        sent.exchanges = substeps * 2 * unknowns;
+        sent.messages = sent.exchanges * (p.pz - 1);
+        sent.bytes = substeps * unknowns * complex *
+                     (part.planes * (part.modes - part.columns) +
+                      part.columns * (p.nz() + p.pz - part.planes - 1));
+    }
+    if (p.pz > 1) {
+        auto& sent = traffic[Exchange::halo];
+        // Ghost planes and the flux; scheme transpose sends w for the divergence separately.
+        const int separate = p.scheme == "pipelined" ? 0 : 1;
+        sent.exchanges = substeps * (2 + separate);
+        sent.messages = substeps * ((2 + separate) * up + down);
+        sent.bytes = substeps * part.modes * complex * (up * (3 + 2 + separate) + down * 4);
+    }
+    auto& sent = traffic[Exchange::reduction];
+    sent.exchanges = sent.messages = 1 + (p.forcing == Forcing::flow_rate ? substeps : 0);
+    sent.bytes = sent.messages * real;
+    return traffic;
+}
+
+} // namespace
+
+Estimate estimate(const Parameters& p) {
+    check(p);
+    const auto modes = spectral::Modes::of(p.nx, p.ny, p.dealiasing);
+    Estimate result;
+    for (int z = 0; z < p.pz; ++z)
+        for (int y = 0; y < p.py; ++y) {
+            Part part{};
+            part.planes = block(p.nz(), p.pz, z).size();
+            part.rows = block(modes.my, p.py, y).size();
+            part.waves = block(modes.kx, p.py, y).size();
+            part.modes = part.waves * modes.columns_y();
+            part.batch = spectral::PlaneTransform::batch_for(modes, p.py);
+            part.pitch = spectral::PlaneTransform::padded(static_cast<int>(part.waves));
+            part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
+            part.below = z > 0;
+            part.above = z + 1 < p.pz;
+            result.bytes = std::max(result.bytes, static_cast<std::size_t>(memory(p, modes, part)));
+            const auto traffic = one_step(p, modes, part);
+            for (std::size_t kind = 0; kind < parallel::exchange_names.size(); ++kind) {
+                const auto& sent = traffic[static_cast<Exchange>(kind)];
+                auto& largest = result.traffic[std::string(parallel::exchange_names[kind])];
+                largest.exchanges = std::max(largest.exchanges, sent.exchanges);
+                largest.messages = std::max(largest.messages, sent.messages);
+                largest.bytes = std::max(largest.bytes, sent.bytes);
+            }
+        }
+    return result;
+}
+
+} // namespace uzushio::channel

@@ -1,0 +1,111 @@
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "parallel/compensated_sum.hpp"
+#include "solvers/thermal/box_faces.hpp"
+#include "solvers/thermal/flow_solver.hpp"
+
+namespace uzushio::thermal {
+
+using domain::Box;
+using domain::Index;
+using domain::View;
+using Kind = FaceCondition::Kind;
+
+namespace {
+
+/// Return the widths of the cells around the faces of an axis, half of those beside a boundary.
+std::vector<double> widths_of_faces(const linalg::Axis& axis) {
+    const auto cells = static_cast<std::size_t>(axis.cells());
+    std::vector<double> result(cells + 1);
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+        result[cell] += 0.5 * axis.widths[cell];
+        result[cell + 1] += 0.5 * axis.widths[cell];
+    }
+    if (axis.periodic())
+        result.front() = result.back() = result.front() + result.back();
+    return result;
+}
+
+} // namespace
+
+double FlowSolver::kinetic_energy() {
+    parallel::CompensatedSum sum;
+    const domain::Field<double>& velocity = field("face_velocity");
+    for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+        std::array<std::vector<double>, 3> widths;
+        for (std::size_t t = 0; t < 3; ++t)
+            widths[t] = t == a ? widths_of_faces(axes_[t]) : axes_[t].widths;
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            const View<const double> u = velocity.view(b, a);
+            Box<3> faces = block(b).cells(); // the upper face belongs to the next block …
+            if (!axes_[a].periodic() && faces.upper[a] == axes_[a].cells())
+                ++faces.upper[a]; // … or to the boundary
+            for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
+                const double* row = &u(first);
+                const double* width = widths[0].data() + first[0];
+                const double across = 0.5 * widths[1][static_cast<std::size_t>(first[1])] *
+                                      widths[2][static_cast<std::size_t>(first[2])];
+                sum.add(0, static_cast<int>(size),
+                        [=](int n) { return row[n] * row[n] * (across * width[n]); });
+            });
+        }
+    }
+    return parallel::sum_over_ranks(sum, comm());
+}
+
+domain::Box<3> FlowSolver::cells(std::size_t block) const {
+    const std::span<const int> mine = decomposition().blocks_of(rank());
+    if (block >= mine.size())
+        throw std::out_of_range("there is no block " + std::to_string(block));
+    return decomposition().block(mine[block]).cells;
+}
+
+std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
+    const Scalar& one = flow_.scalars.at(scalar);
+    std::array<double, 6> result{};
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        const ScalarCondition& given = condition->scalars[scalar];
+        const bool fixed =
+            given.fixed && (condition->kind == Kind::wall || condition->kind == Kind::inflow);
+        const std::size_t number = 2 * face.axis + (face.is_upper() ? 1 : 0);
+        if (condition->kind != Kind::wall && !fixed)
+            continue;
+        parallel::CompensatedSum sum;
+        const double width =
+            face.is_upper() ? axes_[face.axis].widths.back() : axes_[face.axis].widths.front();
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            const View<const double> values = std::as_const(field(one.name)).view(b);
+            for_indices(
+                layer_at(face, block(b).cells(), axes_), [&, &face = face](const Index<3>& at) {
+                    const double conductivity =
+                        bodies_ ? bodies_->conductivity(b, scalar, at) : 1.0; // 0: no flux
+                    const double flux = fixed ? conductivity * one.diffusivity *
+                                                    (given.value - values(at)) / (0.5 * width)
+                                              : (conductivity > 0 ? given.value : 0);
+                    sum.add(flux * side_area(metrics_, face.axis, at));
+                });
+        }
+        result[number] = parallel::sum_over_ranks(sum, comm()) / area_of(face, axes_);
+    }
+    return result;
+}
+
+std::vector<domain::Vector> FlowSolver::body_forces() {
+    if (!bodies_)
+        return {};
+    update_derived(false); // ghosts
+    return bodies_->forces(flow_blocks(), field("pressure"));
+}
+
+std::vector<double> FlowSolver::body_fluxes(std::size_t scalar) {
+    if (!bodies_)
+        return {};
+    if (scalar >= flow_.scalars.size())
+        throw std::out_of_range("there is no scalar " + std::to_string(scalar));
+    update_derived(false); // ghosts
+    return bodies_->fluxes(flow_blocks(), scalar);
+}
+
+} // namespace uzushio::thermal

@@ -1,0 +1,402 @@
+#include "solvers/thermal/flow_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "domain/halo_exchange.hpp"
+#include "solvers/thermal/boundary_conditions.hpp"
+#include "solvers/thermal/box_faces.hpp"
+#include "solvers/thermal/eddy_viscosity.hpp"
+#include "solvers/thermal/sources.hpp"
+#include "solvers/thermal/subgrid.hpp"
+#include "solvers/thermal/transport.hpp"
+
+namespace uzushio::thermal {
+
+namespace {
+
+using domain::Box;
+using domain::Face;
+using domain::FieldKind;
+using domain::Index;
+using domain::moved;
+using domain::SolverBlock;
+using domain::View;
+using Kind = FaceCondition::Kind;
+
+constexpr const char* velocity_name = "face_velocity";
+constexpr const char* eddy_name = "eddy_viscosity";
+constexpr const char* fluid_name = "fluid";
+
+/// Projections of the initial fields: velocities at blocked faces depend on those around them.
+constexpr int initial_projections = 4;
+
+bool has_model(const FlowParameters& flow) { return flow.subgrid.kind != SubgridModel::Kind::none; }
+
+int ghosts_of(const FlowParameters& flow) { return flow.scheme == Scheme::central ? 1 : 2; }
+
+std::array<linalg::Axis, 3> axes_of(const FlowParameters& flow) {
+    const auto whole = domain::Decomposition::cartesian(mesh_of(flow), 1);
+    return linalg::axes_of(pressure_equation(std::make_shared<domain::Decomposition>(whole), flow));
+}
+
+/// Return the faces of a block along an axis that are not at a boundary of the box.
+Box<3> inner_faces(Box<3> faces, std::size_t a, const linalg::Axis& axis) {
+    if (axis.periodic())
+        return faces;
+    faces.lower[a] = std::max<std::int64_t>(faces.lower[a], 1);
+    faces.upper[a] = std::min<std::int64_t>(faces.upper[a], axis.cells());
+    return faces;
+}
+
+/// Return the faces normal to the boundary `face` of cells that lie at it.
+Box<3> faces_at(const Face& face, const Box<3>& cells, const std::array<linalg::Axis, 3>& axes) {
+    Box<3> layer = layer_at(face, cells, axes);
+    const std::int64_t shift = face.is_upper() ? 1 : 0;
+    layer.lower[face.axis] += shift;
+    layer.upper[face.axis] += shift;
+    return layer;
+}
+
+} // namespace
+
+FlowSolver::FlowSolver(FlowParameters flow)
+    : flow_(checked(std::move(flow))), axes_(axes_of(flow_)),
+      metrics_(metrics_of(axes_, ghosts_of(flow_) + 1)) {}
+
+domain::SolverDeclaration FlowSolver::declare() const {
+    const int ghosts = ghosts_of(flow_);
+    domain::SolverDeclaration result;
+    result.mesh = mesh_of(flow_);
+    result.scheme = flow_.time_scheme;
+    result.uses_centres = false;
+
+    domain::FieldDeclaration velocity;
+    velocity.spec.name = velocity_name;
+    velocity.spec.ghosts = ghosts;
+    velocity.spec.centring = domain::Centring::face;
+    velocity.description = "velocity normal to cell sides";
+    for (const auto& [face, condition] : named_faces(flow_))
+        velocity.boundaries[face.name()] = velocity_ghosts(*condition);
+    result.fields.push_back(std::move(velocity));
+
+    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
+        const Scalar& scalar = flow_.scalars[s];
+        domain::FieldDeclaration field;
+        field.spec.name = scalar.name;
+        field.spec.ghosts = ghosts;
+        field.unit = scalar.unit;
+        for (const auto& [face, condition] : named_faces(flow_))
+            field.boundaries[face.name()] = scalar_ghosts(*condition, condition->scalars[s],
+                                                          scalar.diffusivity, metrics_[face.axis]);
+        result.fields.push_back(std::move(field));
+    }
+
+    if (has_model(flow_)) {
+        domain::FieldDeclaration eddies;
+        eddies.spec.name = eddy_name;
+        eddies.spec.ghosts = 1;
+        eddies.kind = FieldKind::derived;
+        eddies.description = "eddy viscosity of the subgrid model";
+        for (const auto& [face, condition] : named_faces(flow_))
+            eddies.boundaries[face.name()] = eddy_ghosts(*condition);
+        result.fields.push_back(std::move(eddies));
+        result.reach = domain::Reach::edges;
+        result.stable_dt_reads_derived = true;
+    }
+
+    domain::FieldDeclaration pressure;
+    pressure.spec.name = "pressure";
+    pressure.spec.ghosts = 1;
+    pressure.kind = FieldKind::projected;
+    pressure.description = "pressure over density";
+    result.fields.push_back(std::move(pressure));
+
+    domain::FieldDeclaration centred;
+    centred.spec.name = "velocity";
+    centred.spec.components = flow_.dimension;
+    centred.kind = FieldKind::output;
+    centred.description = "velocity at cell centres";
+    result.fields.push_back(std::move(centred));
+
+    if (!flow_.bodies.empty()) {
+        domain::FieldDeclaration fluid;
+        fluid.spec.name = fluid_name;
+        fluid.kind = FieldKind::output;
+        fluid.description = "1 in the fluid, 0 in bodies";
+        result.fields.push_back(std::move(fluid));
+    }
+    return result;
+}
+
+void FlowSolver::prepare_ranks() {
+    if (!flow_.bodies.empty())
+        bodies_.emplace(comm(), decomposition(), rank(), flow_, axes_, metrics_,
+                        field(velocity_name));
+    projection_.emplace(comm(), decomposition(), rank(), flow_,
+                        bodies_ ? &bodies_->grid() : nullptr, counted_traffic(), sections());
+    const ThroughFlow& through = projection_->through_flow();
+    convection_ = through.outflow_area > 0 ? through.inflow / through.outflow_area : 0;
+}
+
+void FlowSolver::initial(const SolverBlock&) {}
+
+void FlowSolver::set_normal_velocities() {
+    domain::Field<double>& velocity = field(velocity_name);
+    for (std::size_t b = 0; b < blocks(); ++b)
+        for (const auto& [face, condition] : named_faces(flow_)) {
+            if (condition->kind == Kind::outflow)
+                continue; // the projection adds what is missing
+            const double value =
+                condition->kind == Kind::inflow ? condition->velocity[face.axis] : 0;
+            for_indices(
+                faces_at(face, block(b).cells(), axes_),
+                [&, &face = face](const Index<3>& at) { velocity.view(b, face.axis)(at) = value; });
+        }
+}
+
+// Each block has the values on all sides of its cells. A cell field takes them across.
+void FlowSolver::unify_shared_faces() {
+    const domain::FieldSpec spec{.name = "lower faces", .ghosts = 1};
+    domain::Field<double> lower(decomposition(), rank(), spec);
+    parallel::Traffic uncounted;
+    domain::HaloExchange<double> halo(comm(), decomposition(), {spec}, domain::Reach::faces,
+                                      uncounted);
+    domain::Field<double>& velocity = field(velocity_name);
+    for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+        for (std::size_t b = 0; b < blocks(); ++b)
+            for_indices(lower.owned(b),
+                        [&](const Index<3>& at) { lower.view(b)(at) = velocity.view(b, a)(at); });
+        halo.exchange(lower);
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            Box<3> faces = lower.owned(b); // those above the block's last cells
+            faces.lower[a] = faces.upper[a]++;
+            if (!axes_[a].periodic() && faces.lower[a] == axes_[a].cells())
+                continue; // at a boundary
+            for_indices(faces,
+                        [&](const Index<3>& at) { velocity.view(b, a)(at) = lower.view(b)(at); });
+        }
+    }
+}
+
+FlowBlock FlowSolver::block_of(const SolverBlock& block) const {
+    FlowBlock result;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a)
+        result.velocity[a] = block.field(velocity_name, a);
+    for (const Scalar& scalar : flow_.scalars)
+        result.scalars.emplace_back(block.field(scalar.name));
+    return result;
+}
+
+void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t a) const {
+    const View<double> derivative = block.derivative(velocity_name, a);
+    const View<const double> u = block.field(velocity_name, a);
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        if (face.axis != a)
+            continue;
+        const bool outflow = condition->kind == Kind::outflow;
+        const std::int64_t inside = face.is_upper() ? -1 : 1;
+        const double width = face.is_upper() ? axes_[a].widths.back() : axes_[a].widths.front();
+        for_indices(faces_at(face, block.cells(), axes_), [&](const Index<3>& at) {
+            derivative(at) = outflow ? -convection_ * (u(at) - u(moved(at, a, inside))) / width : 0;
+        });
+    }
+}
+
+// The framework fills the ghosts beyond one face; those beyond a boundary and beside a neighbour's
+// cells, or beyond two boundaries, remain.
+void FlowSolver::fill_edges(const View<double>& eddies, const Box<3>& cells) const {
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        const std::size_t a = face.axis;
+        Box<3> ghosts = cells.grown(decomposition().mesh().layers(1));
+        const std::int64_t inside = face.is_upper() ? axes_[a].cells() - 1 : 0;
+        if (cells.lower[a] > inside || cells.upper[a] <= inside)
+            continue;
+        ghosts.lower[a] = face.is_upper() ? inside + 1 : -1;
+        ghosts.upper[a] = ghosts.lower[a] + 1;
+        const double sign = condition->kind == Kind::wall ? -1 : 1;
+        for_indices(ghosts, [&](const Index<3>& at) {
+            Index<3> image = at;
+            image[a] = inside;
+            eddies(at) = sign * eddies(image);
+        });
+    }
+}
+
+std::vector<FlowBlock> FlowSolver::flow_blocks() {
+    std::vector<FlowBlock> result;
+    for (std::size_t b = 0; b < blocks(); ++b)
+        result.push_back(block_of(block(b)));
+    return result;
+}
+
+double FlowSolver::time_scale() const { return std::max(BlockSolver::stable_dt(), step_length()); }
+
+void FlowSolver::before_rhs(double) {
+    projection_->begin_stage(field(velocity_name), step_length(), time_scale());
+    if (has_model(flow_))
+        for (std::size_t b = 0; b < blocks(); ++b)
+            fill_edges(block(b).field(eddy_name), block(b).cells());
+    if (!bodies_ || flow_.scalars.empty())
+        return;
+    const parallel::Section section(sections(), "scalars");
+    bodies_->prepare_scalars(flow_blocks());
+}
+
+void FlowSolver::rhs(const SolverBlock& block, double time) {
+    const FlowBlock flow_block = block_of(block);
+    {
+        const parallel::Section section(sections(), "momentum");
+        for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
+            const View<double> derivative = block.derivative(velocity_name, a);
+            set_boundary_derivatives(block, a);
+            const Box<3> faces = inner_faces(derivative.box(), a, axes_[a]);
+            momentum_derivative(flow_, metrics_, flow_block, a, faces, derivative);
+            add_source(flow_, flow_.sources[a], time, a, faces, derivative);
+            if (has_model(flow_))
+                add_subgrid_stress(flow_, metrics_, flow_block, block.field(eddy_name), a, faces,
+                                   derivative);
+            if (bodies_)
+                bodies_->correct_momentum(flow_block, block.local(), a, time_scale(), derivative);
+        }
+    }
+    const parallel::Section section(sections(), "scalars");
+    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
+        const View<double> derivative = block.derivative(flow_.scalars[s].name);
+        scalar_derivative(flow_, metrics_, flow_block, s, derivative.box(), derivative);
+        add_source(flow_, flow_.scalars[s].source, time, 3, derivative.box(), derivative);
+        if (has_model(flow_))
+            add_subgrid_diffusion(flow_, metrics_, flow_block, block.field(eddy_name), s,
+                                  derivative.box(), derivative);
+        if (bodies_)
+            bodies_->correct_scalar(flow_block, block.local(), s, derivative);
+    }
+}
+
+void FlowSolver::derive(const SolverBlock& block, std::string_view name, double) {
+    if (name == eddy_name) {
+        const View<double> eddies = block.field(eddy_name);
+        set_eddy_viscosity(flow_, metrics_, block_of(block), block.cells(), eddies);
+        if (bodies_)
+            bodies_->remove_eddies(block.local(), eddies);
+        return;
+    }
+    if (name == fluid_name) {
+        const View<double> fluid = block.field(fluid_name);
+        for_indices(block.cells(), [&](const Index<3>& at) {
+            fluid(at) = bodies_->grid().is_fluid(block.local(), at) ? 1 : 0;
+        });
+        return;
+    }
+    const View<double> out = block.field("velocity");
+    for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
+        const View<const double> u = block.field(velocity_name, a);
+        for_indices(block.cells(), [&](const Index<3>& at) {
+            out(at, static_cast<int>(a)) = 0.5 * (u(at) + u(moved(at, a, 1)));
+        });
+    }
+}
+
+void FlowSolver::project(double, double dt) {
+    const bool initial = dt == 0;
+    domain::Field<double>& pressure = field("pressure");
+    if (initial) {
+        set_normal_velocities();
+        unify_shared_faces();
+        for (std::size_t s = 0; bodies_ && s < flow_.scalars.size(); ++s)
+            bodies_->fill(field(flow_.scalars[s].name), s);
+    }
+    domain::Field<double>& velocity = field(velocity_name);
+    for (int n = bodies_ && initial ? initial_projections : 1; n > 0; --n) {
+        if (bodies_ && initial) {
+            update_derived(false); // ghosts
+            bodies_->relax(velocity);
+        }
+        if (bodies_)
+            bodies_->begin_projection(velocity);
+        projection_->apply(velocity, pressure, initial ? 1 : dt);
+        if (bodies_)
+            bodies_->end_projection(velocity);
+    }
+    if (initial)
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            const View<double> p = pressure.view(b);
+            std::fill_n(p.data(), p.box().volume(), 0.0);
+        }
+}
+
+double FlowSolver::stable_dt(const SolverBlock& block) {
+    // Limits of three-stage schemes of order three along the imaginary and the real axis.
+    const double advection = std::sqrt(3.0), diffusion = 2.51;
+    double diffusivity = flow_.viscosity;
+    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
+        // Of conductors in series the better one may fill nearly the whole link to either cell.
+        double conductivity = 1;
+        for (const Body& body : flow_.bodies)
+            conductivity = std::max(conductivity, body.scalars[s].conductivity);
+        double ratio = conductivity;
+        for (const Body& body : flow_.bodies)
+            ratio = std::max(ratio, conductivity / body.scalars[s].capacity);
+        diffusivity = std::max(diffusivity, ratio * flow_.scalars[s].diffusivity);
+    }
+    const auto rate = [=](double lower, double upper, double inverse, double diffused) {
+        return inverse * (std::max(std::abs(lower), std::abs(upper)) / advection +
+                          4 * diffused / diffusion * inverse);
+    };
+    const FlowBlock fields = block_of(block);
+    const Box<3>& cells = block.cells();
+    const bool flat = flow_.dimension == 2;
+    double largest = 0;
+    const auto scan = [&](const auto& diffused_in) {
+        for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+            std::array<const double*, 3> lower{}, upper{};
+            for (std::size_t a = 0; a < 3; ++a) {
+                const std::size_t axis = flat && a == 2 ? 0 : a; // values for the factor 0
+                const View<const double>& u = fields.velocity[axis];
+                lower[a] = u.data() + u.offset(first);
+                upper[a] = lower[a] + u.strides()[axis];
+            }
+            const double* width = metrics_[0].inverse_width() + first[0];
+            const double along_j = metrics_[1].inverse_width()[first[1]];
+            const double along_k = flat ? 0 : metrics_[2].inverse_width()[first[2]];
+            const auto diffused = diffused_in(first);
+#pragma omp simd reduction(max : largest)
+            for (std::int64_t n = 0; n < size; ++n) {
+                const double d = diffused(n);
+                const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
+                                   rate(lower[1][n], upper[1][n], along_j, d) +
+                                   rate(lower[2][n], upper[2][n], along_k, d);
+                largest = std::max(largest, sum);
+            }
+        });
+    };
+    if (has_model(flow_)) {
+        // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.
+        const double factor = std::max(2.0, 1 / flow_.subgrid.prandtl);
+        const View<const double> eddies = block.field(eddy_name);
+        scan([&](const Index<3>& first) {
+            return
+                [=, row = &eddies(first)](std::int64_t n) { return diffusivity + factor * row[n]; };
+        });
+    } else {
+        scan([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
+    }
+    return 1 / std::max(largest, std::numeric_limits<double>::min());
+}
+
+void FlowSolver::add_own(const domain::Decomposition& decomposition,
+                         domain::SolverEstimate& estimate) const {
+    const std::array<domain::FieldSpec, 1> pressure{{{.name = "pressure", .ghosts = 1}}};
+    const auto volume = domain::halo_volume(decomposition, pressure, domain::Reach::faces);
+    const std::int64_t stages = domain::stages_of(flow_.time_scheme);
+    estimate.halo_messages += stages * volume.max_rank_messages;
+    estimate.halo_bytes += stages * volume.max_rank_bytes;
+    estimate.bytes += estimate.cells * static_cast<std::int64_t>(sizeof(double)) + // divergence
+                      2 * volume.max_rank_bytes;
+}
+
+double FlowSolver::max_divergence() { return projection_->max_divergence(field(velocity_name)); }
+
+} // namespace uzushio::thermal

@@ -1,0 +1,256 @@
+#include "solvers/thermal/projection.hpp"
+
+#include <cmath>
+#include <sstream>
+
+#include "linalg/solvers.hpp"
+#include "parallel/compensated_sum.hpp"
+
+namespace uzushio::thermal {
+
+namespace {
+
+using domain::Index;
+using parallel::Section;
+
+const domain::FieldSpec& cell_spec() {
+    static const domain::FieldSpec spec{.name = "divergence"};
+    return spec;
+}
+
+} // namespace
+
+Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
+                       const FlowParameters& flow, const ImmersedGrid* grid,
+                       parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+    : comm_(comm), rank_(rank), flow_(flow), grid_(grid), sections_(sections),
+      decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
+      axes_(linalg::axes_of(pressure_equation(decomposition_, flow))),
+      metrics_(metrics_of(axes_, 1)), divergence_(decomposition, rank, cell_spec()),
+      residual_(decomposition, rank, cell_spec(), false),
+      through_flow_(thermal::through_flow(
+          flow, [this](const domain::Face& face) { return open_area(face); })),
+      volume_(fluid_volume()), halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}},
+                                     domain::Reach::faces, traffic) {
+    linalg::Equation equation = pressure_equation(decomposition_, flow);
+    if (grid != nullptr)
+        equation.b = grid->open();
+    singular_ = linalg::is_singular(equation);
+    solver_ = linalg::make_solver(flow.solver, comm, equation, flow.limits, traffic, sections);
+    for (std::size_t a = 0; a < 3; ++a)
+        for (int face = 0; face <= axes_[a].cells(); ++face)
+            gradient_[a].push_back(axes_[a].reciprocal_distance(face));
+}
+
+void Projection::begin_stage(const Field& velocity, double step, double time_scale) {
+    constexpr double short_step = 0.1, removal = 0.01; // of the time scale
+    removal_time_ = step < short_step * time_scale ? removal * time_scale : 0;
+    if (removal_time_ == 0)
+        return;
+    const Section section(sections_, "divergence");
+    residual_.allocate();
+    set_divergence(velocity, 1, residual_);
+}
+
+void Projection::apply(Field& velocity, Field& pressure, double dt) {
+    {
+        const Section section(sections_, "divergence");
+        if (through_flow_.outflow_area > 0)
+            balance(velocity);
+        set_divergence(velocity, 1 / dt, divergence_);
+        if (removal_time_ > dt)
+            add_residual(1 / removal_time_ - 1 / dt);
+        if (singular_)
+            remove_mean(divergence_); // round-off
+    }
+    {
+        const Section section(sections_, "pressure solver");
+        linalg::SolveReport report;
+        try {
+            report = solver_->solve(divergence_, pressure);
+        } catch (const std::exception& error) { // on all ranks
+            throw Diverged("the pressure has no solution: " + std::string(error.what()) +
+                           " (if the velocity has grown, use a smaller time.dt or time.cfl)");
+        }
+        if (!report.converged) {
+            std::ostringstream text;
+            text << "the pressure solver '" << report.solver << "' has not converged after "
+                 << report.iterations << " iterations: the residual is " << report.residual
+                 << " of the divergence, above the tolerance " << flow_.limits.tolerance
+                 << "; use another numerics.solver (auto, or cg/fft where cells are much longer "
+                    "than "
+                    "wide), a larger numerics.max_iterations or numerics.tolerance; if the "
+                    "velocity has grown, use a smaller time.dt or time.cfl";
+            throw Diverged(text.str());
+        }
+    }
+    {
+        const Section section(sections_, "halo exchange");
+        halo_.exchange(pressure);
+    }
+    const Section section(sections_, "pressure gradient");
+    subtract_gradient(pressure, dt, velocity);
+}
+
+void Projection::add_residual(double factor) {
+    for (std::size_t b = 0; b < divergence_.blocks(); ++b)
+        for_rows(divergence_.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            double* row = &divergence_.view(b)(first);
+            const double* residual = &residual_.view(b)(first);
+            for (std::int64_t n = 0; n < size; ++n)
+                row[n] += factor * residual[n];
+        });
+}
+
+void Projection::balance(Field& velocity) const {
+    parallel::CompensatedSum outflow;
+    const auto for_outflow = [&](auto&& visit) {
+        for (const auto& [face, condition] : named_faces(flow_)) {
+            if (condition->kind != FaceCondition::Kind::outflow)
+                continue;
+            for (std::size_t b = 0; b < velocity.blocks(); ++b) {
+                const auto cells = layer_at(face, divergence_.owned(b), axes_);
+                for_indices(cells, [&, &face = face](Index<3> at) {
+                    if (grid_ != nullptr && !grid_->is_fluid(b, at))
+                        return;
+                    at[face.axis] += face.is_upper() ? 1 : 0;
+                    visit(face, at, velocity.view(b, face.axis)(at));
+                });
+            }
+        }
+    };
+    for_outflow([&](const domain::Face& face, const Index<3>& at, double value) {
+        outflow.add(value * (face.is_upper() ? 1 : -1) * side_area(metrics_, face.axis, at));
+    });
+    const double flux = parallel::sum_over_ranks(outflow, comm_);
+    const double missing = (through_flow_.inflow - flux) / through_flow_.outflow_area;
+    for_outflow([&](const domain::Face& face, const Index<3>&, double& value) {
+        value += face.is_upper() ? missing : -missing;
+    });
+}
+
+void Projection::set_divergence(const Field& velocity, double factor, Field& divergence) const {
+    for (std::size_t b = 0; b < divergence.blocks(); ++b) {
+        const auto out = divergence.view(b);
+        for_rows(divergence.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            double* __restrict row = &out(first);
+            for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+                const auto u = velocity.view(b, a);
+                const double* __restrict lower = u.data() + u.offset(first);
+                const double* __restrict upper = lower + u.strides()[a];
+                const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+                const double constant = factor * inverse[0];
+                if (a == 0) {
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] = factor * inverse[n] * (upper[n] - lower[n]);
+                } else {
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] += constant * (upper[n] - lower[n]);
+                }
+            }
+            clear_solid(b, first, size, row);
+        });
+    }
+}
+
+void Projection::clear_solid(std::size_t block, const Index<3>& first, std::int64_t size,
+                             double* row) const {
+    if (grid_ == nullptr)
+        return;
+    Index<3> at = first;
+    for (std::int64_t n = 0; n < size; ++n, ++at[0])
+        if (!grid_->is_fluid(block, at))
+            row[n] = 0;
+}
+
+double Projection::open_area(const domain::Face& face) const {
+    if (grid_ == nullptr)
+        return area_of(face, axes_);
+    parallel::CompensatedSum sum;
+    for (std::size_t b = 0; b < divergence_.blocks(); ++b)
+        for_indices(layer_at(face, divergence_.owned(b), axes_), [&](const Index<3>& at) {
+            sum.add(grid_->is_fluid(b, at) ? side_area(metrics_, face.axis, at) : 0);
+        });
+    return parallel::sum_over_ranks(sum, comm_);
+}
+
+double Projection::fluid_volume() const {
+    if (grid_ == nullptr) {
+        double volume = 1;
+        for (const linalg::Axis& axis : axes_)
+            volume *= length_of(axis);
+        return volume;
+    }
+    parallel::CompensatedSum sum;
+    for (std::size_t b = 0; b < divergence_.blocks(); ++b)
+        for_indices(divergence_.owned(b), [&](const Index<3>& at) {
+            double volume = grid_->is_fluid(b, at) ? 1 : 0;
+            for (std::size_t a = 0; a < 3; ++a)
+                volume *= metrics_[a].width()[at[a]];
+            sum.add(volume);
+        });
+    return parallel::sum_over_ranks(sum, comm_);
+}
+
+void Projection::remove_mean(Field& x) const {
+    parallel::CompensatedSum sum;
+    for (std::size_t b = 0; b < x.blocks(); ++b)
+        for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            const double* row = &x.view(b)(first);
+            const double* width = axes_[0].widths.data() + first[0];
+            const double across = axes_[1].widths[static_cast<std::size_t>(first[1])] *
+                                  axes_[2].widths[static_cast<std::size_t>(first[2])];
+            sum.add(0, static_cast<int>(size), [&](int n) { return width[n] * across * row[n]; });
+        });
+    const double mean = parallel::sum_over_ranks(sum, comm_) / volume_;
+    if (!std::isfinite(mean))
+        throw Diverged("the velocity is not finite: use a smaller time.dt or time.cfl");
+    for (std::size_t b = 0; b < x.blocks(); ++b)
+        for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            double* row = &x.view(b)(first);
+            for (std::int64_t n = 0; n < size; ++n)
+                row[n] -= mean;
+            clear_solid(b, first, size, row);
+        });
+}
+
+void Projection::subtract_gradient(const Field& pressure, double dt, Field& velocity) const {
+    for (std::size_t b = 0; b < velocity.blocks(); ++b) {
+        const auto p = pressure.view(b);
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const auto u = velocity.view(b, a);
+            for_rows(velocity.owned(b, a), [&](const Index<3>& first, std::int64_t size) {
+                double* __restrict row = &u(first);
+                const double* __restrict above = p.data() + p.offset(first);
+                const double* __restrict below = above - p.strides()[a];
+                const double* __restrict inverse = gradient_[a].data() + first[a];
+                if (a == 0) {
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] -= dt * inverse[n] * (above[n] - below[n]);
+                } else {
+                    const double factor = dt * inverse[0];
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] -= factor * (above[n] - below[n]);
+                }
+            });
+        }
+    }
+}
+
+double Projection::max_divergence(const Field& velocity) const {
+    Field divergence(*decomposition_, rank_, cell_spec());
+    set_divergence(velocity, 1, divergence);
+    double largest = 0;
+    for (std::size_t b = 0; b < divergence.blocks(); ++b)
+        for_indices(divergence.owned(b), [&](const Index<3>& at) {
+            largest = std::max(largest, std::abs(divergence.view(b)(at)));
+        });
+    MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
+    return largest;
+}
+
+} // namespace uzushio::thermal

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "solvers/thermal/axis_metrics.hpp"
+#include "solvers/thermal/momentum.hpp"
+#include "solvers/thermal/parameters.hpp"
+
+namespace uzushio::thermal {
+
+/// Add the divergence of the subgrid stress, 2 (eddy viscosity) (rate of strain), to the derivative
+/// of the component along axis `a` at `faces`. The eddy viscosity has valid ghosts, also diagonal
+/// ones.
+void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                        const FlowBlock& block, const domain::View<const double>& viscosity,
+                        std::size_t a, const domain::Box<3>& faces,
+                        const domain::View<double>& derivative);
+
+/// Add diffusion of scalar `s` by the eddy viscosity over the turbulent Prandtl number.
+void add_subgrid_diffusion(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                           const FlowBlock& block, const domain::View<const double>& viscosity,
+                           std::size_t s, const domain::Box<3>& cells,
+                           const domain::View<double>& derivative);
+
+} // namespace uzushio::thermal

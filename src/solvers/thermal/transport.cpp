@@ -1,0 +1,59 @@
+#include "solvers/thermal/transport.hpp"
+
+#include "solvers/thermal/fluxes.hpp"
+
+namespace uzushio::thermal {
+
+namespace {
+
+using domain::Box;
+using domain::Index;
+using domain::View;
+
+template <class Scheme, std::size_t D>
+void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
+         const RowPointer& scalar, double diffusivity, std::int64_t size, double* __restrict out) {
+    const RowMetrics m = metrics;
+    const double* __restrict s = scalar.value;
+    const double* __restrict u = velocity[0].value;
+    const double* __restrict v = velocity[1].value;
+    const double* __restrict w = velocity[2].value;
+    const auto [s_i, s_j, s_k] = scalar.stride;
+    const std::ptrdiff_t u_i = velocity[0].stride[0], v_j = velocity[1].stride[1],
+                         w_k = velocity[2].stride[2];
+#pragma omp simd
+    for (std::int64_t n = 0; n < size; ++n) {
+        double sum = scalar_along<Scheme, 0>(m, s + n, s_i, u + n, u_i, diffusivity, n) +
+                     scalar_along<Scheme, 1>(m, s + n, s_j, v + n, v_j, diffusivity, n);
+        if constexpr (D == 3)
+            sum += scalar_along<Scheme, 2>(m, s + n, s_k, w + n, w_k, diffusivity, n);
+        out[n] = sum;
+    }
+}
+
+template <class Scheme, std::size_t D>
+void rows(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+          const FlowBlock& block, std::size_t s, const Box<3>& cells,
+          const View<double>& derivative) {
+    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
+            const Index<3> first{cells.lower[0], j, k};
+            std::array<RowPointer, 3> velocity;
+            for (std::size_t b = 0; b < D; ++b)
+                velocity[b] = RowPointer(block.velocity[b], first);
+            row<Scheme, D>(RowMetrics(axes, first), velocity, RowPointer(block.scalars[s], first),
+                           flow.scalars[s].diffusivity, cells.extent(0), &derivative(first));
+        }
+}
+
+} // namespace
+
+void scalar_derivative(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                       const FlowBlock& block, std::size_t s, const Box<3>& cells,
+                       const View<double>& derivative) {
+    for_scheme(flow, [&]<class Advected, std::size_t D>() {
+        rows<Advected, D>(flow, axes, block, s, cells, derivative);
+    });
+}
+
+} // namespace uzushio::thermal

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "solvers/thermal/momentum.hpp"
+
+namespace uzushio::thermal {
+
+/// Set the time derivative of scalar `s` in the cells of a block: -div(u s) + div(kappa grad s).
+void scalar_derivative(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                       const FlowBlock& block, std::size_t s, const domain::Box<3>& cells,
+                       const domain::View<double>& derivative);
+
+} // namespace uzushio::thermal
