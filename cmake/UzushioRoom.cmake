@@ -1,10 +1,11 @@
-# uzushio_room(<name> DEPENDS <target>...)
+# uzushio_room(<folder> DEPENDS <target>...)
 #
-# Make src/<name>/, with its folders, the library uzushio::<name>: static, or header-only while it holds no .cpp file.
+# Make src/<folder>/, with its folders, the library uzushio::<name>, <name> being the last part of <folder>: static, or header-only while it holds no .cpp file.
 # Every room made so is linked into the extension and the tests. Headers are included from src/ ("parallel/block.hpp").
-function(uzushio_room name)
+function(uzushio_room folder)
     cmake_parse_arguments(PARSE_ARGV 1 room "" "" DEPENDS)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
+    cmake_path(GET folder FILENAME name)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp")
 
     if(sources)
         set(scope PUBLIC)

@@ -69,14 +69,15 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def python_names() -> str:
     """Return the tables of `python.md`: public names with the first lines of their docstrings."""
-    modules = [uzushio, *_modules()]
-    return "".join(_names_table(module) for module in modules)
+    return "".join(_names_table(module) for module in _modules(uzushio))
 
 
-def _modules() -> Iterator[ModuleType]:
-    for name in uzushio.__all__:
-        if isinstance(getattr(uzushio, name), ModuleType):
-            yield import_module(f"uzushio.{name}")
+def _modules(package: ModuleType) -> Iterator[ModuleType]:
+    """Yield a package and the public packages in it."""
+    yield package
+    for name in getattr(package, "__all__", []):
+        if isinstance(getattr(package, name), ModuleType):
+            yield from _modules(import_module(f"{package.__name__}.{name}"))
 
 
 def _names_table(module: ModuleType) -> str:

@@ -1,10 +1,11 @@
 """Uzushio: massively parallel flow simulation.
 
 `load_case` reads a case, `run` runs it, and a `Simulation` is stepped by hand; `open_checkpoint`
-returns the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solvers.contract` is
-the interface between a flow solver and the framework; `uzushio.case` has the sections of case files
-that are common to all solvers. Each room can be used alone: `uzushio.staging`, `uzushio.render`,
-`uzushio.assimilation` and the others. Errors are subclasses of `uzushio.errors.UzushioError`. The
+returns the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solvers` has
+the solvers, the interface between a solver and the framework, and the base of solvers of blocks;
+`uzushio.case` has the sections of case files that are common to all solvers. Each package can be
+used alone: `uzushio.staging`, `uzushio.render`, `uzushio.assimilation` and the others. Errors are
+subclasses of `uzushio.errors.UzushioError`. Names with a leading underscore are internal. The
 command line is `uzushio` or `python -m uzushio`.
 
 `docs/reference/python.md` has an example for each.
@@ -18,18 +19,15 @@ from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio import assimilation as assimilation
-    from uzushio import block_solver as block_solver
     from uzushio import case as case
-    from uzushio import channel as channel
     from uzushio import compositing as compositing
     from uzushio import errors as errors
     from uzushio import extracts as extracts
-    from uzushio import phasefield as phasefield
     from uzushio import pipeline as pipeline
     from uzushio import raycast as raycast
     from uzushio import render as render
     from uzushio import report as report
-    from uzushio import solver as solver
+    from uzushio import solvers as solvers
     from uzushio import staging as staging
     from uzushio import tuning as tuning
     from uzushio._job.running import RunResult as RunResult

@@ -26,7 +26,7 @@ from uzushio.domain.multiblock import (
     Zone,
     zero_gradient,
 )
-from uzushio.solvers.block_solver import BlockSolver
+from uzushio.solvers import BlockSolver
 
 
 class Decay(BlockSolver):

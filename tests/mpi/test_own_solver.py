@@ -24,8 +24,7 @@ from uzushio._base.store import checkpoint
 from uzushio.case import registry
 from uzushio.case.model import load_case
 from uzushio.errors import CaseError
-from uzushio.solvers.block_solver import BlockSolver
-from uzushio.solvers.contract import StoredState
+from uzushio.solvers import BlockSolver, StoredState
 
 EXAMPLES = Path(__file__).parents[2] / "examples/own_solver"
 CPP, PYTHON = EXAMPLES / "cpp", EXAMPLES / "python"

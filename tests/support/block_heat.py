@@ -8,7 +8,7 @@ from typing import Any
 
 from uzushio._base.config.section import Section
 from uzushio.case.model import Case
-from uzushio.solvers.block_solver import BlockSolver
+from uzushio.solvers import BlockSolver
 
 BUILT = sorted(
     Path(__file__).parents[2].glob("build/release*/tests/cylinder_heat*.so"),

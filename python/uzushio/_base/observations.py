@@ -41,7 +41,8 @@ class Observations:
     @property
     def counts(self) -> np.ndarray:
         """Numbers of observed values at each step on this rank's part; shape (len(steps),)."""
-        return np.count_nonzero(np.broadcast_to(self.weight, self.values.shape), axis=(1, 2))
+        weights = np.broadcast_to(self.weight, self.values.shape)
+        return np.asarray(np.count_nonzero(weights, axis=(1, 2)))
 
     def index_of(self, step: int) -> int | None:
         """Return the index of a step in `steps`; None if it was not observed."""

@@ -27,8 +27,8 @@ class Action(ABC, Generic[Settings]):
     A subclass names the model of its section of the file and is registered in
     `uzushio.pipeline.action_table`. All methods are called on all ranks, in the same order. An
     exception must be raised on all ranks or on none: put work that may fail on some ranks and does
-    not communicate into `with collective(context.comm):` (`uzushio._base.parallel.sync`). A failure of an
-    action is reported, and the other actions continue.
+    not communicate into `with collective(context.comm):` (`uzushio._base.parallel.sync`). A failure
+    of an action is reported, and the other actions continue.
     """
 
     #: Model of the action's section of the file.

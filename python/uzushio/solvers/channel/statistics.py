@@ -1,7 +1,7 @@
 """Statistics of the flow from averaged moments.
 
-The moments are those of `src/solvers/channel/sampler.cpp`. Moments of u, v and p are at cell centres (z).
-Moments with one w or one derivative in z are at cell faces (zf), walls included.
+The moments are those of `src/solvers/channel/sampler.cpp`. Moments of u, v and p are at cell
+centres (z). Moments with one w or one derivative in z are at cell faces (zf), walls included.
 """
 
 from __future__ import annotations

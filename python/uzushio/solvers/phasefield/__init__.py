@@ -1,8 +1,8 @@
 """The phase field: forward sweeps, discrete adjoint, tangent-linear model, second-order adjoint.
 
 `docs/theory/phasefield.md` has the equations whose numbers docstrings cite. The kernels are in
-`src/solvers/phasefield`, on top of the time-blocked sweeps of `src/stencil`. `Boundary` is the type of the
-names of boundary conditions. `Model` implements the sweeps of the contract in
+`src/solvers/phasefield`, on top of the time-blocked sweeps of `src/stencil`. `Boundary` is the type
+of the names of boundary conditions. `Model` implements the sweeps of the contract in
 `uzushio.assimilation.model`, and uses nothing of that package.
 """
 

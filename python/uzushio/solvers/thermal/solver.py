@@ -15,7 +15,7 @@ from uzushio import _core
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
-from uzushio.solvers.block_solver import BlockSolver
+from uzushio.solvers.block_solver.solver import BlockSolver
 from uzushio.solvers.contract import Estimate, Reading, SolverDivergedError, State, StoredState
 from uzushio.solvers.thermal.bodies import Stl
 from uzushio.solvers.thermal.case import AXES, Boundary, ThermalCase

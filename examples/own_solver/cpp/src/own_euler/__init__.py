@@ -3,8 +3,8 @@
 from typing import Any, Literal
 
 from own_euler import _euler
-from uzushio._base.config.section import Count
-from uzushio.solvers.block_solver import BlockCase, BlockSolver
+from uzushio.case import Count
+from uzushio.solvers import BlockCase, BlockSolver
 
 
 class EulerCase(BlockCase):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from uzushio._base.config.section import Count
+from uzushio.case import Count
 from uzushio.domain.multiblock import (
     Block,
     Coordinates,
@@ -20,8 +20,7 @@ from uzushio.domain.multiblock import (
     Zone,
     connect_periodic,
 )
-from uzushio.solvers.block_solver import BlockCase, BlockSolver
-from uzushio.solvers.contract import Parameter
+from uzushio.solvers import BlockCase, BlockSolver, Parameter
 
 WIDTH, CORIOLIS = 2 * np.pi, 0.8
 
