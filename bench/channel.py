@@ -24,7 +24,13 @@ GOAL = 1.5  # times the lower bound
 FIELDS_GOAL = 14.0  # arrays of the size of a field
 MIB = 2.0**20
 #: Ranks in y and z, and the scheme of the solves along z.
-JOBS = [(1, 1, "pipelined"), (1, 2, "pipelined"), (1, 2, "transpose"), (2, 1, "pipelined")]
+JOBS = [
+    (1, 1, "pipelined"),
+    (1, 2, "pipelined"),
+    (1, 2, "partitioned"),
+    (1, 2, "transpose"),
+    (2, 1, "pipelined"),
+]
 
 
 def leaves(sections: SectionMonitor) -> dict[str, float]:
@@ -142,11 +148,12 @@ def records(results: dict[str, dict[str, Any]], n: int) -> list[Record]:
             row(f"memory, {name}", result["fields"], "fields", FIELDS_GOAL),
             row(f"growth after first step, {name}", result["grown"] / MIB, "MiB", 1.0),
         ]
-    one, two, transposed, plane = results.values()
+    one, two, partitioned, transposed, plane = results.values()
     return [
         *rows,
         row("two ranks over one", two["step"] / one["step"], "×", of="one rank"),
         row("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z"),
+        row("partitioned", partitioned["step"] / transposed["step"], "×", 1.0, "the same"),
         row("2 ranks in y", plane["step"] / two["step"], "×", of="2 ranks in z"),
     ]
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "linalg/partitioned.hpp"
 #include "linalg/pipelined.hpp"
 #include "linalg/transposed.hpp"
 
@@ -21,7 +22,9 @@ template <class T> std::unique_ptr<TridiagonalSolver> make(const TridiagonalSetu
     return std::make_unique<T>(setup);
 }
 
-constexpr Scheme schemes[] = {{"pipelined", make<Pipelined>}, {"transpose", make<Transposed>}};
+constexpr Scheme schemes[] = {{"pipelined", make<Pipelined>},
+                              {"transpose", make<Transposed>},
+                              {"partitioned", make<Partitioned>}};
 
 } // namespace
 
@@ -32,7 +35,7 @@ std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme,
         if (name == scheme)
             return setup.grid.pz() == 1 ? make<Pipelined>(setup) : maker(setup);
     throw std::invalid_argument("unknown tridiagonal scheme '" + std::string(scheme) +
-                                "'; must be 'pipelined' or 'transpose'");
+                                "'; must be 'pipelined', 'transpose' or 'partitioned'");
 }
 
 } // namespace uzushio::linalg

@@ -28,7 +28,7 @@ struct System {
     const Rows* rows = nullptr;
     const double* shift = nullptr;          ///< one per mode of a plane
     std::vector<parallel::Planes> unknowns; ///< right-hand side in, solution out
-    parallel::Planes factors;               ///< scratch: the real parts are overwritten
+    parallel::Planes factors;               ///< scratch, overwritten
 };
 
 /// Systems that are solved together, and functions of a chunk of modes that the solver calls before
@@ -44,7 +44,7 @@ struct SolveStage {
 };
 
 /// Solver of tridiagonal systems along z for each mode, on planes distributed in blocks over Pz
-/// ranks. The order of operations does not depend on the number of ranks.
+/// ranks. The order of operations does not depend on the number of ranks, except in `Partitioned`.
 class TridiagonalSolver {
   public:
     virtual ~TridiagonalSolver() = default;
@@ -71,7 +71,8 @@ struct TridiagonalSetup {
 };
 
 /// Create the solver of a scheme: "pipelined" (messages to neighbours along z, pipelined over
-/// chunks of modes) or "transpose" (two all-to-alls per unknown). Throw `std::invalid_argument` for
+/// chunks of modes), "transpose" (two all-to-alls per unknown) or "partitioned" (two small
+/// all-to-alls per stage). Throw `std::invalid_argument` for
 /// another name.
 [[nodiscard]] std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme,
                                                                   const TridiagonalSetup& setup);

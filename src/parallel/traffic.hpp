@@ -7,10 +7,19 @@
 namespace uzushio::parallel {
 
 /// Kinds of communication that are counted separately.
-enum class Exchange { transpose_xy, transpose_z, pipeline, halo, reduction, redistribution, count };
+enum class Exchange {
+    transpose_xy,
+    transpose_z,
+    pipeline,
+    interfaces, ///< of the parts of ranks in partitioned solves
+    halo,
+    reduction,
+    redistribution,
+    count
+};
 
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Exchange::count)>
-    exchange_names = {"transpose xy", "transpose z", "pipeline z",
+    exchange_names = {"transpose xy", "transpose z", "pipeline z",    "interfaces z",
                       "halo",         "reduction",   "redistribution"};
 
 /// Counters of the messages that this rank sent to other ranks.

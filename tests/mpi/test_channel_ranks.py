@@ -62,6 +62,8 @@ def expect_same(one: Result, other: Result) -> None:
         (1, 2, "transpose"),
         (2, 2, "transpose"),
         (3, 2, "transpose"),
+        (1, 2, "partitioned"),
+        (2, 3, "partitioned"),
     ],
 )
 def test_the_same_fields_samples_and_figures_on_any_ranks(
@@ -94,6 +96,7 @@ def estimate(py: int, pz: int, scheme: str, forcing: str) -> core.Estimate:
         (2, 2, "pipelined", "pressure_gradient"),
         (2, 2, "transpose", "pressure_gradient"),
         (3, 2, "transpose", "flow_rate"),
+        (2, 3, "partitioned", "pressure_gradient"),
         (2, 4, "pipelined", "flow_rate"),
     ],
 )
@@ -116,7 +119,7 @@ def test_transposed_takes_two_all_to_alls_more_for_each_of_four_solves_a_substep
     assert pipelined["traffic transpose xy"].tolist() == transposed["traffic transpose xy"].tolist()
 
 
-def test_bytes_of_the_pipelined_solve_do_not_grow_with_the_cells_in_z() -> None:
+def test_bytes_of_other_solves_do_not_grow_with_the_cells_in_z() -> None:
     def sent(nz: int, scheme: str, kind: str) -> int:
         parameters = core.Parameters()
         parameters.nx = parameters.ny = 64
@@ -127,9 +130,11 @@ def test_bytes_of_the_pipelined_solve_do_not_grow_with_the_cells_in_z() -> None:
         return int(core.estimate(parameters).traffic[kind][2])
 
     assert sent(64, "pipelined", "pipeline z") == sent(256, "pipelined", "pipeline z")
+    assert sent(64, "partitioned", "interfaces z") == sent(256, "partitioned", "interfaces z")
     transposed = [sent(nz, "transpose", "transpose z") for nz in (64, 256)]
     assert transposed[1] == pytest.approx(4 * transposed[0], rel=0.05)
     assert sent(64, "pipelined", "pipeline z") < 0.2 * transposed[0]
+    assert sent(64, "partitioned", "interfaces z") < 0.3 * transposed[0]
 
 
 def test_values_at_points_are_the_sums_of_the_modes(flow: Callable[..., Result]) -> None:

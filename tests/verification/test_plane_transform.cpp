@@ -233,7 +233,8 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Poisson, testing::Values("pipelined", "transpose"));
+INSTANTIATE_TEST_SUITE_P(Schemes, Poisson,
+                         testing::Values("pipelined", "transpose", "partitioned"));
 
 } // namespace
 } // namespace uzushio::spectral

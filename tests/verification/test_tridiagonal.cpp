@@ -21,13 +21,13 @@ using parallel::Range;
 constexpr int planes = 13; // divides by no number of ranks but one
 
 /// Return coefficients of a diffusion-like matrix with different rows.
-Rows some_rows() {
+Rows some_rows(int count = planes) {
     Rows rows;
     std::mt19937 random(7);
     std::uniform_real_distribution<double> uniform(0.5, 1.5);
-    for (int k = 0; k < planes; ++k) {
+    for (int k = 0; k < count; ++k) {
         rows.lower.push_back(k > 0 ? -uniform(random) : 0.0);
-        rows.upper.push_back(k + 1 < planes ? -uniform(random) : 0.0);
+        rows.upper.push_back(k + 1 < count ? -uniform(random) : 0.0);
         rows.diagonal.push_back(1.0 - rows.lower.back() - rows.upper.back());
         rows.weight.push_back(uniform(random));
     }
@@ -143,10 +143,14 @@ TEST_P(Scheme, TransposesTwicePerUnknownOrNotAtAll) {
     const bool several = ranks() > 1;
     EXPECT_EQ(transposes.exchanges, several && scheme == "transpose" ? 2 : 0);
     EXPECT_EQ(pipeline.exchanges > 0, several && scheme == "pipelined");
+    const auto& interfaces = traffic_[parallel::Exchange::interfaces];
+    EXPECT_EQ(interfaces.exchanges, several && scheme == "partitioned" ? 2 : 0);
+    // Two rows of factors and values, and three solutions: not a multiple of the planes.
+    EXPECT_LE(interfaces.bytes, 8 * modes() * (2 * 4 + 3 * 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Scheme,
-                         testing::Combine(testing::Values("pipelined", "transpose"),
+                         testing::Combine(testing::Values("pipelined", "transpose", "partitioned"),
                                           testing::Values(5, 300, 2500)),
                          [](const auto& scheme) {
                              return std::get<0>(scheme.param) + "_" +
@@ -170,6 +174,43 @@ TEST(SolveOne, FindsTheExactSolutionAndCallsWithFinalRowsFromTheLast) {
         EXPECT_NEAR(x[static_cast<std::size_t>(k)], exact(0, k, 0, false), 1e-13) << k;
         EXPECT_EQ(x[static_cast<std::size_t>(k)],
                   final_rows[static_cast<std::size_t>(planes - 1 - k)]);
+    }
+}
+
+// Some ranks have one plane, of which both neighbours are on other ranks.
+TEST(TridiagonalSchemes, FindTheSameSolutionsWithOnePlaneARank) {
+    int size = 0, rank = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const int rows_of_all = size + 1, modes = 7;
+    const Rows rows = some_rows(rows_of_all);
+    const parallel::ProcessGrid grid(MPI_COMM_WORLD, 1, size);
+    const Range mine = parallel::block(rows_of_all, size, rank);
+    const std::vector<double> shift(modes, 0.5);
+    std::vector<double> solution(static_cast<std::size_t>(rows_of_all)), factors(solution);
+    Rows shifted = rows;
+    for (std::size_t k = 0; k < solution.size(); ++k) {
+        shifted.diagonal[k] += 0.5 * rows.weight[k];
+        solution[k] = std::cos(3.0 * static_cast<double>(k));
+    }
+    const std::vector<double> right_hand_side = solution;
+    solve_one(shifted, solution, factors, [](std::size_t) {});
+    for (const char* scheme : {"pipelined", "transpose", "partitioned"}) {
+        parallel::SectionMonitor sections;
+        parallel::Traffic traffic;
+        Fields x(1, mine.size(), modes), scratch(1, mine.size(), modes);
+        for (int k = 0; k < mine.size(); ++k)
+            std::fill_n(x.view().re(k), 2 * modes,
+                        right_hand_side[static_cast<std::size_t>(mine.begin + k)]);
+        const SolveStage stages[] = {
+            {{{&rows, shift.data(), {x.view()}, scratch.view()}}, {}, nullptr, nullptr}};
+        make_tridiagonal(scheme, {grid, rows_of_all, modes, 1, 3, sections, traffic})
+            ->solve(stages);
+        for (int k = 0; k < mine.size(); ++k)
+            for (int m = 0; m < 2 * modes; ++m)
+                EXPECT_NEAR(x.view().re(k)[m], solution[static_cast<std::size_t>(mine.begin + k)],
+                            1e-14)
+                    << scheme;
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "linalg/partitioned.hpp"
 #include "linalg/pipelined.hpp"
 #include "parallel/block.hpp"
 #include "parallel/planes.hpp"
@@ -28,6 +29,7 @@ constexpr std::int64_t complex = 2 * real;
 /// Sizes of one rank's part.
 struct Part {
     std::int64_t planes, rows, waves, modes, batch, pitch, columns;
+    std::int64_t ends, all_ends; ///< interface rows of `Partitioned`, of this rank and of all
     bool below, above;
 };
 
@@ -46,6 +48,12 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     if (!tall || p.scheme == "pipelined")
         solve = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
                 (1 + (tall ? sweeps * 2 * linalg::Pipelined::max_in_flight * max_values : 0));
+    else if (p.scheme == "partitioned")
+        solve = static_cast<std::int64_t>(linalg::Partitioned::bytes_of(
+                    static_cast<int>(part.ends), static_cast<int>(part.all_ends),
+                    static_cast<int>(part.modes), static_cast<int>(part.columns), max_values)) /
+                    real +
+                8 * part.modes;
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
                 (p.nz() + 2) * 256 + 8 * part.modes;
@@ -73,6 +81,15 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
         sent.exchanges = substeps * 2 * (up + down) * ((part.modes + size - 1) / size);
         sent.messages = sent.exchanges;
         sent.bytes = substeps * real * part.modes * (up * (8 + 5) + down * (6 + 2));
+    } else if (p.pz > 1 && p.scheme == "partitioned") {
+        // Of a row: two factors of three matrices, and the values of four unknowns.
+        constexpr int values = 2 * 3 + 2 * 4, solutions = 2 * 4;
+        auto& sent = traffic[Exchange::interfaces];
+        sent.exchanges = substeps * 2 * 2;
+        sent.messages = sent.exchanges * (p.pz - 1);
+        sent.bytes = substeps * real *
+                     (values * part.ends * (part.modes - part.columns) +
+                      solutions * part.columns * (part.all_ends + p.pz - part.ends - 1));
     } else if (p.pz > 1) {
         constexpr int unknowns = 4;
         auto& sent = traffic[Exchange::transpose_z];
@@ -84,7 +101,7 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
     }
     if (p.pz > 1) {
         auto& sent = traffic[Exchange::halo];
-        // Ghost planes and the flux; scheme transpose sends w for the divergence separately.
+        // Ghost planes and the flux; other schemes than pipelined send w for the divergence apart.
         const int separate = p.scheme == "pipelined" ? 0 : 1;
         sent.exchanges = substeps * (2 + separate);
         sent.messages = substeps * ((2 + separate) * up + down);
@@ -102,6 +119,9 @@ Estimate estimate(const Parameters& p) {
     check(p);
     const auto modes = spectral::Modes::of(p.nx, p.ny, p.dealiasing);
     Estimate result;
+    std::int64_t all_ends = 0;
+    for (int z = 0; z < p.pz; ++z)
+        all_ends += linalg::Partitioned::interface_rows(block(p.nz(), p.pz, z).size());
     for (int z = 0; z < p.pz; ++z)
         for (int y = 0; y < p.py; ++y) {
             Part part{};
@@ -112,6 +132,8 @@ Estimate estimate(const Parameters& p) {
             part.batch = spectral::PlaneTransform::batch_for(modes, p.py);
             part.pitch = spectral::PlaneTransform::padded(static_cast<int>(part.waves));
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
+            part.ends = linalg::Partitioned::interface_rows(static_cast<int>(part.planes));
+            part.all_ends = all_ends;
             part.below = z > 0;
             part.above = z + 1 < p.pz;
             result.bytes = std::max(result.bytes, static_cast<std::size_t>(memory(p, modes, part)));

@@ -21,7 +21,7 @@ struct Parameters {
     Forcing forcing = Forcing::pressure_gradient;
     double drive = 0; ///< minus the mean pressure gradient, or the bulk velocity
     spectral::Dealiasing dealiasing = spectral::Dealiasing::three_halves;
-    std::string scheme = "pipelined"; ///< of the tridiagonal solves: pipelined or transpose
+    std::string scheme = "pipelined"; ///< of the tridiagonal solves: see `linalg::make_tridiagonal`
     int py = 1;
     int pz = 1;
 

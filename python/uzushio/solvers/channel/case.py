@@ -137,8 +137,10 @@ class Numerics(Section):
     dealiasing: Literal["3/2", "2/3", "none"] = Field(
         "3/2", description="dealiasing rule for products"
     )
-    scheme: Literal["pipelined", "transpose"] = Field(
-        "pipelined", description="parallel scheme of the tridiagonal solves along z"
+    scheme: Literal["pipelined", "transpose", "partitioned"] = Field(
+        "pipelined",
+        description="parallel scheme of the tridiagonal solves along z; partitioned: the solution "
+        "depends on the number of ranks by rounding",
     )
 
 
