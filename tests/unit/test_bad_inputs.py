@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import TESTS, Run
 from mpi4py import MPI
+from pipeline_case import Flow
 
 from uzushio._base.store import checkpoint
 from uzushio._cli.app import _show_warning
-from uzushio.errors import CaseError, CheckpointError, OutputError
+from uzushio.errors import CaseError, CheckpointError, OutputError, StagingError
 from uzushio.pipeline.model import load
 from uzushio.tuning import journal
 
@@ -215,3 +217,13 @@ def test_tables_are_plain_in_files_and_with_no_color(no_color: str, plain: bool)
         assert (b"\x1b" not in text) == (plain or columns == "0"), text
         os.close(parent)
         os.close(child)
+
+
+@pytest.mark.parametrize("action", ["count", "statistics"])
+def test_an_entry_of_a_list_that_yaml_cuts_at_a_comma_is_named(tmp_path: Path, action: str) -> None:
+    box = (np.linspace(0.0, 1.0, 3),) * 3
+    made = Flow({"m": box}, {"u": ("m", lambda x, y, z, n: x)})
+    with pytest.raises(StagingError) as refused:
+        made.inside(f"actions: [{{{action}: {{fields: [arctan2(u, u)]}}}}]", tmp_path)
+    cut = "the field 'arctan2(u' is cut at a comma; put quotes around a text with commas"
+    assert cut in str(refused.value)

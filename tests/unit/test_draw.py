@@ -103,10 +103,10 @@ def test_no_mpi_is_started() -> None:
     [
         ({"u": U}, {"view": SliceLayer(field="v")}, "needs the field v; there is only u"),
         ({}, {}, "nothing to draw"),
-        ({"u": U[0]}, {}, "has the dimensions 2 of them: a picture needs z, y and x"),
+        ({"u": U[0, 0]}, {}, "has the dimensions 1 of them: a picture needs z, y and x, or two"),
         (labelled().expand_dims(time=[1.0]), {}, r"dimensions time, z, y, x: .*isel\(time=-1\)"),
         ({"u": U + 1j}, {}, "complex128; a picture needs real numbers"),
-        ({"u": U[:1]}, {}, "at least two"),
+        ({"u": U[:1, :1]}, {}, "at least two"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1])}, "three arrays, z, y and x, not 2"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1], LINES[1])}, "shape"),
         ({"u": U}, {"coordinates": (LINES[0][::-1], *LINES[1:])}, "must increase"),
@@ -145,6 +145,75 @@ def test_mistakes_in_layers_are_sentences(make: Any, message: str) -> None:
     with pytest.raises(CaseError, match=message) as caught:
         make()
     assert "pydantic" not in str(caught.value) and "For further" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("axis", "name"), [("z", "top"), ("y", "front"), ("x", "right")])
+def test_a_plane_is_drawn_from_before_it(axis: str, name: str) -> None:
+    """The picture is that of the same values on two planes close to each other."""
+    plane = labelled().isel({axis: 3})
+    picture = draw(plane, size=SIZE)
+    named = View(layers=(SliceLayer(field="u", normal=axis),), camera=name, time_stamp="")
+    thick = xr.concat([plane, plane.assign_coords({axis: plane[axis] + 1e-3})], axis)
+    expected = draw(thick.rename("u"), named, size=SIZE)
+    assert picture.camera is not None and expected.camera is not None
+    np.testing.assert_allclose(picture.camera.axes, expected.camera.axes, atol=1e-12)
+    assert picture.camera.parallel_height is not None
+    different = np.abs(picture.pixels.astype(int) - expected.pixels) > 8
+    assert np.mean(different.any(axis=2)) < 0.02  # the outline, and letters of the ticks
+    assert picture.limits == {"u": (float(plane.min()), float(plane.max()))}
+
+
+def test_a_plane_of_plain_numbers_is_y_and_x() -> None:
+    coordinates = LINES[1], LINES[2]
+    plain = draw({"u": U[4]}, coordinates=coordinates, size=SIZE)
+    given = draw({"u": U[4:5]}, coordinates=([0.0], *coordinates), size=SIZE)
+    np.testing.assert_array_equal(plain.pixels, given.pixels)
+    assert plain.camera is not None and abs(plain.camera.axes[2][2]) == 1.0
+
+
+GREY = (0xB0, 0xB0, 0xB0)
+
+
+def disc(view: View, **about: str) -> np.ndarray:
+    """Pixels of a disc of radius 0.5 in the middle of a square with sides of 2, in grey."""
+    line = np.linspace(-1.0, 1.0, 81)
+    y, x = np.meshgrid(line, line, indexing="ij")
+    outside = (np.hypot(x, y) > 0.5).astype(float)
+    data = xr.Dataset(
+        {"u": (("y", "x"), x), "fluid": (("y", "x"), outside)}, {"y": line, "x": line}, about
+    )
+    return np.asarray((draw(data, view).pixels == GREY).all(axis=2))
+
+
+def test_bodies_are_grey_in_slices() -> None:
+    layer = SliceLayer(field="u")
+    plain = View(layers=(layer,), size=(400, 300), axes=False, outline=False)
+    grey = disc(plain, body_mask="fluid")
+    image = grey[:, :280]  # without the legend
+    rows, columns = np.nonzero(image)
+    assert np.ptp(rows) == pytest.approx(np.ptp(columns), abs=2)
+    assert image.sum() == pytest.approx(np.pi / 4 * np.ptp(rows) * np.ptp(columns), rel=0.05)
+    assert grey[:, 280:].sum() > 20  # the patch of the legend
+    assert not disc(plain)[:, :280].any()
+    assert not disc(plain.model_copy(update={"bodies": False}), body_mask="fluid")[:, :280].any()
+    named = plain.model_copy(update={"bodies": "fluid"})
+    np.testing.assert_array_equal(disc(named), grey)
+    # A field with values in bodies is shown there.
+    conducted = disc(plain, body_mask="fluid", conducted="u t")
+    assert conducted.sum() < 0.1 * grey.sum()
+
+
+def test_bodies_are_surfaces_beside_isosurfaces_and_volumes() -> None:
+    ball = (np.sqrt(X**2 + (2 * Y) ** 2 + Z**2) > 0.8).astype(float)
+    for layer in (IsosurfaceLayer(field="u", values=0.3), VolumeLayer(field="u")):
+        view = View(layers=(layer,), size=SIZE, legend=False, bodies="fluid")
+        with_body = draw({"u": U, "fluid": ball}, view, coordinates=LINES)
+        surface = IsosurfaceLayer(field="fluid", values=0.5, color="#b0b0b0")
+        both = view.model_copy(update={"layers": (layer, surface), "bodies": False})
+        expected = draw({"u": U, "fluid": ball}, both, coordinates=LINES)
+        np.testing.assert_array_equal(with_body.pixels, expected.pixels)
+        without = draw({"u": U, "fluid": ball}, view.model_copy(update={"bodies": False}))
+        assert (without.pixels != with_body.pixels).any()
 
 
 PERIODIC = 2.0 * np.pi * np.arange(16) / 16

@@ -22,8 +22,10 @@ def annulus(cuts: tuple[int, int, int] = (1, 1, 1)) -> Made:
     return Made((Z, T, R), formulas, cuts=cuts, curved=corners, units={"radius": "m"})
 
 
-def picture(made: Made, folder: Path, layers: list[dict[str, object]]) -> np.ndarray:
-    view = {"layers": layers, "camera": "top", "size": [320, 200], "axes": False}
+def picture(
+    made: Made, folder: Path, layers: list[dict[str, object]], camera: str = "top"
+) -> np.ndarray:
+    view = {"layers": layers, "camera": camera, "size": [320, 200], "axes": False}
     action = made.action("picture", folder, view=view, file="{name}_{step}.png")
     made.run(action, [(3, 0.5)])
     return np.asarray(Image.open(folder / "it_3.png")).astype(int)
@@ -38,10 +40,11 @@ MESH = {"kind": "mesh", "mesh": "box", "color": {"field": "angle", "map": "magma
 def test_parts_of_a_curvilinear_mesh_make_the_picture_of_the_whole(
     tmp_path: Path, layers: list[dict[str, object]]
 ) -> None:
-    whole = picture(annulus(), tmp_path / "whole", layers)
-    parts = picture(annulus((1, 3, 2)), tmp_path / "parts", layers)
+    whole = picture(annulus(), tmp_path / "whole", layers, "isometric")
+    parts = picture(annulus((1, 3, 2)), tmp_path / "parts", layers, "isometric")
     assert len(np.unique(whole.reshape(-1, 3), axis=0)) > 50
-    assert (np.abs(whole - parts).max(axis=2) > 2).mean() < 2e-3
+    # The normals of lit surfaces are one-sided at the borders of parts.
+    assert (np.abs(whole - parts).max(axis=2) > 5).mean() < 2e-3
 
 
 def test_a_slice_shows_the_ring_and_its_hole(tmp_path: Path) -> None:

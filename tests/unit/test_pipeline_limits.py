@@ -77,11 +77,15 @@ def test_slices_outside_the_mesh_and_decreasing_coordinates_are_reported(
 ) -> None:
     messages: list[str] = []
     around = "view: {size: [32, 32]}"
-    flow().inside(f"actions:\n- {{slice: {{field: u, at: 7, {around}}}}}", tmp_path, 2, messages)
-    assert [text for text in messages if "slice of u lies outside of the mesh" in text] == messages[
-        :1
-    ]
-    assert len(messages) == 1
+    actions = f"actions:\n- {{slice: {{field: u, at: 7, {around}}}}}"
+    for steps, which in ((1, "The picture is"), (2, "All 2 pictures are")):
+        messages.clear()
+        pipeline = flow().inside(actions, tmp_path / str(steps), steps, messages)
+        outside, blank = messages
+        assert "slice of u lies outside of the mesh" in outside
+        assert f"{which} blank: nothing of the layers is in view." in blank
+        assert pipeline.failures == 1
+        assert len([*(tmp_path / str(steps)).rglob("*.png")]) == steps
     falls = Flow({"m": (LINES[0][::-1].copy(), *LINES[1:])}, flow().fields)
     with pytest.raises(StagingError, match="along z do not increase"):
         falls.inside(f"actions:\n- {{slice: {{field: u, {around}}}}}", tmp_path / "falls")
@@ -101,12 +105,13 @@ def test_a_thin_mesh_needs_only_the_samples_of_its_cells() -> None:
 def test_a_flat_mesh_is_a_thin_plate_with_the_same_values_on_both_sides(
     tmp_path: Path, camera: str
 ) -> None:
-    half = 0.5e-3 * np.ptp(LINES[2])
+    half = 0.5e-3 * np.sqrt(np.ptp(LINES[1]) * np.ptp(LINES[2]))
+    angled = "{name: top, elevation: -40}" if camera == "top" else camera
     pictures = []
     text = f"""\
 actions:
 - slice: {{field: u, view: {{size: [96, 64], camera: {camera}}}}}
-- isosurface: {{field: u, values: 0.3, view: {{size: [96, 64], camera: {camera}}}}}
+- isosurface: {{field: u, values: 0.3, view: {{size: [96, 64], camera: {angled}}}}}
 """
     for name, heights in (("flat", [0.7]), ("plate", [0.7 - half, 0.7 + half])):
         made = Flow({"m": (np.array(heights), *LINES[1:])}, {"u": flow().fields["u"]})
@@ -121,6 +126,33 @@ actions:
     for flat, plate in zip(*pictures, strict=True):
         np.testing.assert_array_equal(flat, plate)
         assert np.ptp(flat) > 200
+
+
+def test_bodies_that_a_solver_marks_are_grey_in_pictures(tmp_path: Path) -> None:
+    line = np.linspace(-1.0, 1.0, 41)
+    fields = {
+        "u": ("m", lambda x, y, z, n: x + 0 * z),
+        "T": ("m", lambda x, y, z, n: y + 0 * z),
+        "fluid": ("m", lambda x, y, z, n: (np.hypot(x, y) > 0.5) + 0.0 * z),
+    }
+    lines = {"m": (np.array([0.0]), line, line)}
+    text = """\
+actions:
+- {slice: {field: u, file: u.png, view: &view {size: [200, 150], legend: false, axes: false}}}
+- {slice: {field: T, file: T.png, view: *view}}
+- {slice: {field: u, file: none.png, view: {<<: *view, bodies: false}}, name: none}
+"""
+    about = {"body_mask": "fluid", "conducted": "T"}
+    messages: list[str] = []
+    made = Flow(lines, fields, attributes=about)  # type: ignore[arg-type]
+    assert made.inside(text, tmp_path, messages=messages).failures == 0 and not messages
+    grey = {
+        name: (np.asarray(Image.open(tmp_path / f"out/{name}.png")) == 0xB0).all(axis=2)
+        for name in ("u", "T", "none")
+    }
+    rows, columns = np.nonzero(grey["u"])
+    assert grey["u"].sum() == pytest.approx(np.pi / 4 * np.ptp(rows) * np.ptp(columns), rel=0.1)
+    assert not grey["T"].any() and not grey["none"].any()
 
 
 def test_pictures_read_the_ghosts_that_narrow_cells_need(

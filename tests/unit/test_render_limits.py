@@ -67,11 +67,46 @@ def test_a_field_without_values_has_no_scale(layer: Any) -> None:
     assert draw({"u": np.full((9, 11, 21), np.nan)}, view).limits == {"u": (0.0, 1.0)}
 
 
-def test_finite_values_that_are_too_large_to_draw_are_not_called_infinite() -> None:
-    picture = shown(1e300 * RAMP)
-    assert len(picture.notes) == 1
-    assert picture.notes[0].startswith("Values of u beyond 3.403·10³⁸ cannot be drawn")
-    assert not shown(RAMP).notes
+@pytest.mark.parametrize(
+    "layer",
+    [
+        SliceLayer(field="u"),
+        SliceLayer(field="u", color=Colors(limits=(-0.5, 0.5))),
+        SliceLayer(field="u", color=LOG),
+        IsosurfaceLayer(field="u", values=(0.25, 0.5), color=Colors(field="u")),
+        IsosurfaceLayer(field="v", values=0.5, color=Colors(field="u")),
+        VolumeLayer(field="u"),
+        VolumeLayer(field="u", places="values", opacity=((-0.5, 0.0), (0.5, 0.9))),
+    ],
+)
+def test_values_beyond_float32_have_the_picture_of_the_same_values_times_a_constant(
+    layer: Any,
+) -> None:
+    factor = 2.0**996  # 6.7e299
+    v = np.broadcast_to(np.linspace(0.0, 1.0, 11)[:, None], RAMP.shape)
+    view = {"layers": (layer,), "size": (320, 240), "legend": False, "time_stamp": ""}
+    plain = draw({"u": RAMP, "v": v}, View(**view))
+    color = getattr(layer, "color", None)
+    change: dict[str, Any] = {}
+    if isinstance(color, Colors) and color.fixed:
+        change["color"] = color.model_copy(update={"limits": (-0.5 * factor, 0.5 * factor)})
+    if isinstance(layer, IsosurfaceLayer) and layer.field == "u":
+        change["values"] = tuple(factor * value for value in layer.values)
+    if isinstance(layer, VolumeLayer) and layer.places == "values":
+        change["opacity"] = tuple((factor * place, share) for place, share in layer.opacity)
+    view["layers"] = (layer.model_copy(update=change),)
+    large = draw({"u": factor * RAMP, "v": v}, View(**view))
+    assert large.limits == {name: (factor * a, factor * b) for name, (a, b) in plain.limits.items()}
+    assert large.nan_count == 0 and len(large.notes) == len(plain.notes)
+    np.testing.assert_array_equal(large.pixels, plain.pixels)
+
+
+def test_values_beyond_float32_and_given_limits_have_the_colour_of_the_end() -> None:
+    colors = Colors(limits=(-1.0, 1.0), below="#0000ff", above="#ff0000")
+    picture = shown(np.where(RAMP > 0.5, 1e300, np.where(RAMP < -0.5, -np.inf, RAMP)), colors)
+    assert (picture.pixels == (255, 0, 0)).all(axis=2).any()
+    assert picture.nan_count > 0
+    assert not (picture.pixels[:, :200] == (0, 0, 255)).all(axis=2).any()  # -inf has no place
 
 
 @pytest.mark.parametrize(
@@ -91,7 +126,7 @@ def test_values_near_the_largest_number_are_drawn_with_finite_limits(
     picture = shown(1e308 * values, Colors(scale=scale))
     lo, hi = picture.limits["u"]
     assert np.isfinite([lo, hi, hi - lo]).all() and lo < hi
-    assert picture.notes[0].startswith("Values of u beyond 3.403·10³⁸ cannot be drawn")
+    assert picture.nan_count == 0
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,16 @@ def test_lines_and_pictures_leave_out_bodies() -> None:
     )
 
 
+def test_streams_name_the_mask_of_bodies_and_what_they_conduct() -> None:
+    ball = {"shape": "sphere", "centre": [1.0, 0.6, 1.5], "radius": 0.3}
+    for body, conducted in ((ball, None), (ball | {"conduction": {"temperature": {}}}, True)):
+        solver = ThermalSolver(case_of(bodies={"ball": body}), MPI.COMM_SELF)
+        found = solver.attributes()
+        assert found["body_mask"] in solver.fields()
+        assert found.get("conducted") == (conducted and "temperature")
+    assert "body_mask" not in ThermalSolver(case_of(), MPI.COMM_SELF).attributes()
+
+
 def test_pictures_show_the_surroundings_of_small_bodies() -> None:
     small = {"shape": "sphere", "centre": [0.4, 0.6, 1.5], "radius": 0.1}
     grid = {"x": {"cells": 20, "length": 2}, "y": {"cells": 10}, "z": {"cells": 30, "length": 3}}

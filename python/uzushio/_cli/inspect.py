@@ -38,12 +38,11 @@ def inspect(
     Returns:
         The number of received steps.
     """
-    came, began, expected = 0, time.monotonic(), -1
+    came, began, dropped = 0, time.monotonic(), 0
     with attach(
         contact, attach_limit=limit, step_limit=limit, secret=secret, verify=verify
     ) as reader:
         for step in reader:
-            missed = max(0, step.sequence - expected) if came else 0
             if came == 0:
                 _print_offer(step, console)
             else:
@@ -51,11 +50,11 @@ def inspect(
                 seconds = time.monotonic() - began
                 console.print(
                     f"step {step.index}  t {step.time:.6g}  +{seconds:.3g} s  "
-                    f"missed {missed}  {'  '.join(found)}",
+                    f"missed {reader.dropped - dropped}  {'  '.join(found)}",
                     markup=False,
                     soft_wrap=True,
                 )
-            came, began, expected = came + 1, time.monotonic(), step.sequence + 1
+            came, began, dropped = came + 1, time.monotonic(), reader.dropped
             if came == steps:
                 break
     if came == 0:

@@ -112,7 +112,6 @@ class _Rendering:
         self._silent = job.vote.add(self._is_silent, rank=0)
         self._claimed = False
         self._began = self._said = self._heard = time.monotonic()
-        self._sequence: int | None = None
         self._dropped, self._waited = 0, 0.0
 
     def execute(self) -> int:
@@ -162,7 +161,7 @@ class _Rendering:
             step = reader.next(_VOTE_INTERVAL)
             self._waited += time.monotonic() - began
             if step is not None:
-                self._count(step.sequence)
+                self._dropped = reader.dropped
                 if not self._claimed:  # results of an earlier job stay until the first step
                     pipeline.update_stream(step)
                     self._claim()
@@ -192,12 +191,6 @@ class _Rendering:
                 self._folder.clear()
                 self._folder.write_mark({"uzushio": __version__})
         self._claimed = True
-
-    def _count(self, sequence: int) -> None:
-        """Count the dropped steps before this one."""
-        if self._sequence is not None:
-            self._dropped += sequence - self._sequence - 1
-        self._sequence = sequence
 
     def _progress(self, pipeline: Pipeline) -> None:
         now = time.monotonic()

@@ -86,6 +86,21 @@ def large_arrays(
     }
 
 
+def large_shapes(schema: StoreSchema, kind: Kind) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+    """Return shape and type of the arrays of `large_arrays`."""
+    if kind == "StructuredGrid":
+        return {"Points": ((*schema.count, 3), np.dtype(np.float64))}
+    if kind != "UnstructuredGrid":
+        return {}
+    cells, corners = cells_of(schema), 1 << sum(n > 1 for n in schema.count)
+    return {
+        "Points": ((schema.whole.size, 3), np.dtype(np.float64)),
+        "Connectivity": ((cells * corners,), np.dtype(np.int64)),
+        "Offsets": ((cells + 1,), np.dtype(np.int64)),
+        "Types": ((cells,), np.dtype(np.uint8)),
+    }
+
+
 def _connectivity(count: tuple[int, ...]) -> np.ndarray:
     """Return the points of each cell, in VTK's order."""
     points = np.arange(int(np.prod(count)), dtype=np.int64).reshape(count)

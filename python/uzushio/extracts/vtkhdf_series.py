@@ -28,6 +28,7 @@ from uzushio.extracts.vtkhdf_layout import (
     Kind,
     cells_of,
     large_arrays,
+    large_shapes,
     shape,
     write_geometry,
     write_steps,
@@ -254,7 +255,7 @@ class VtkhdfSeries:
         self.parts.mkdir()
         self._part_files = [_PartFile("merged.h5", 0, len(self._steps), merged=True)]
         (self.parts / "merged.h5").hardlink_to(self.path)
-        if self._large_shapes():
+        if large_shapes(self.schema, self.kind):
             (self.parts / _GEOMETRY).hardlink_to(self.path)
         self._replace(self._virtual)
 
@@ -290,7 +291,7 @@ class VtkhdfSeries:
         with hdf5_extent.new_file(self.path) as file:
             group = file.create_group("VTKHDF")
             write_geometry(group, self.schema, self.kind, cells_of(self.schema))
-            for name, (size, dtype) in self._large_shapes().items():
+            for name, (size, dtype) in large_shapes(self.schema, self.kind).items():
                 add(group, name, size, dtype)
             group.create_group("PointData")
             group.create_group("CellData")
@@ -315,20 +316,6 @@ class VtkhdfSeries:
         )
         metadata["first"] = np.array([one.first for one in sections], np.int64)
         metadata["room"] = np.array([one.capacity for one in sections], np.int64)
-
-    def _large_shapes(self) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-        """Return shape and type of the arrays of geometry.h5."""
-        if self.kind == "StructuredGrid":
-            return {"Points": ((*self.schema.count, 3), np.dtype(np.float64))}
-        if self.kind != "UnstructuredGrid":
-            return {}
-        cells, corners = cells_of(self.schema), 1 << sum(n > 1 for n in self.schema.count)
-        return {
-            "Points": ((self.schema.whole.size, 3), np.dtype(np.float64)),
-            "Connectivity": ((cells * corners,), np.dtype(np.int64)),
-            "Offsets": ((cells + 1,), np.dtype(np.int64)),
-            "Types": ((cells,), np.dtype(np.uint8)),
-        }
 
     def _virtual(
         self, group: h5py.Group, name: str, size: tuple[int, ...], dtype: np.dtype

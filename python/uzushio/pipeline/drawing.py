@@ -16,8 +16,10 @@ from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream
 from uzushio.raycast import Block
 from uzushio.raycast.ghosts import max_touched
+from uzushio.render.bodies import with_bodies
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picture_sections import PictureSections
+from uzushio.render.plates import thickened
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
@@ -26,15 +28,15 @@ if TYPE_CHECKING:
     from uzushio.render.picture import Picture
     from uzushio.render.renderer import Renderer
 
-#: Thickness of a flat mesh in pictures, relative to its longest side.
-_PLATE_THICKNESS = 1e-3
-
 #: Maximum number of renderers of a drawing: sizes change while a user drags.
 _MAX_RENDERERS = 3
 #: Bytes of a rank per sample of a pixel, for two images with their buffers; and the additional
 #: bytes of the root of several ranks for the gather. Measured at 2048 x 2048 and 4096 x 4096 pixels
 #: on 1 and 2 ranks.
 _PIXEL_BYTES, _ROOT_BYTES = 33, 18
+
+#: Note on a blank picture without other notes.
+BLANK = "The picture is blank: nothing of its layers is in view."
 
 
 @dataclass
@@ -44,6 +46,7 @@ class Drawing:
     Attributes:
         view: the view; `change` replaces it.
         setup: environment of the actions.
+        shown: the view with layers of its bodies, as it is drawn; set by `prepare`.
         keeps_blocks: whether blocks and surfaces of a step are kept for further pictures of its
             values, which must then stay.
         nan: number of non-finite values in all pictures.
@@ -53,6 +56,7 @@ class Drawing:
 
     view: View
     setup: Setup
+    shown: View = field(init=False)
     keeps_blocks: bool = False
     nan: int = 0
     pictures: int = 0
@@ -90,6 +94,7 @@ class Drawing:
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check the fields, the camera and the font; see `Action.prepare`."""
+        self.shown = self._with_bodies(stream)
         parts = self._parts(stream)
         if not parts:
             raise PipelineError("a view needs a layer that shows a field")
@@ -99,16 +104,37 @@ class Drawing:
         self._needs = [self._need(names, stream, meshes) for names in parts]
         return self._needs
 
+    def _with_bodies(self, stream: Stream) -> View:
+        """Return the view with layers of its bodies, if it has any.
+
+        Bodies that only the solver marks are left out on meshes that VTK draws.
+        """
+        view = self.view
+        mask = stream.body_mask if view.bodies is True else view.bodies
+        if not mask or not view.fields():
+            return view
+        grid = stream.grid_of(stream.scalar(stream.parts(view.fields()[0])[0]).name)
+        by_vtk = grid.coordinates is None or any(isinstance(one, MeshLayer) for one in view.layers)
+        if view.bodies is True and (by_vtk or stream.grid_of(mask) != grid):
+            return view
+        if by_vtk:
+            raise PipelineError(
+                f"bodies are drawn on rectilinear meshes without layers of meshes, and {grid.mesh} "
+                "is not drawn so; leave out 'bodies' of the view"
+            )
+        return with_bodies(view, mask, stream.conducted)
+
     def _parts(self, stream: Stream) -> list[tuple[str, ...]]:
         """Return the names of the view's fields in the stream, for each mesh of the fields."""
         found = [
-            [stream.scalar(part).name for part in stream.parts(name)] for name in self.view.fields()
+            [stream.scalar(part).name for part in stream.parts(name)]
+            for name in self.shown.fields()
         ]
         meshes = [[stream.grid_of(part).mesh for part in parts] for parts in found]
-        for name, those in zip(self.view.fields(), meshes, strict=True):
+        for name, those in zip(self.shown.fields(), meshes, strict=True):
             if len(meshes[0]) != len(those) or (len(those) > 1 and those != meshes[0]):
                 raise PipelineError(
-                    f"the fields of a view are on the same meshes; {self.view.fields()[0]} is on "
+                    f"the fields of a view are on the same meshes; {self.shown.fields()[0]} is on "
                     f"{', '.join(meshes[0])}, and {name} on {', '.join(those)}"
                 )
         return list(zip(*found, strict=True))
@@ -137,7 +163,7 @@ class Drawing:
             if by_cells:
                 return Need(tuple(names), corners=True)
             return Need(tuple(names), cells=True, periodic_cells=True)
-        solid = [layer for layer in self.view.layers if not isinstance(layer, SliceLayer)]
+        solid = [layer for layer in self.shown.layers if not isinstance(layer, SliceLayer)]
         lit = any(
             (isinstance(layer, IsosurfaceLayer) and layer.lighting)
             or (isinstance(layer, VolumeLayer) and layer.shading)
@@ -182,8 +208,9 @@ class Drawing:
             meshes_of(layer, dict.fromkeys(meshes))
 
     def _with_units(self, context: Context) -> View:
-        """Return the view, with the units of the stream where it gives none."""
-        return self.view.with_units(context.stream.length_unit, context.stream.time_unit)
+        """Return the view as it is drawn, with the units of the stream where it gives none."""
+        self.shown = self._with_bodies(context.stream)
+        return self.shown.with_units(context.stream.length_unit, context.stream.time_unit)
 
     @property
     def bytes_needed(self) -> int:
@@ -216,7 +243,7 @@ class Drawing:
 
     def _labels(self, context: Context) -> dict[str, Any]:
         """Return time, step, units and labels for the annotation of a picture."""
-        names = zip(self.view.fields(), self._needs[0].fields, strict=True)
+        names = zip(self.shown.fields(), self._needs[0].fields, strict=True)
         found = {name: context.stream.quantity(part) for name, part in names}
         return {
             "time": context.time,
@@ -347,21 +374,15 @@ class Drawing:
 
 
 def notes_of(picture: Picture) -> list[str]:
-    """Return the notes of a picture, with one on values that are not finite."""
+    """Return the notes of a picture, with one on NaN, or that it is blank."""
     nan = "Some values are not finite, and are drawn in the colour for NaN."
-    return [*picture.notes, *([nan] if picture.nan_count else [])]
+    notes = [*picture.notes, *([nan] if picture.nan_count else [])]
+    return notes or ([BLANK] if picture.blank else [])
 
 
 def lines_of(grid: Grid) -> Coordinates | None:
     """Return the coordinates of the drawn domain: up to the end of the period where periodic."""
     return None if grid.coordinates is None else grid.lines(grid.wrapped_points)
-
-
-def thickened(lines: Coordinates) -> Coordinates:
-    """Return the coordinates of a mesh, with a thin plate along axes with one point."""
-    thick = _PLATE_THICKNESS * max(float(np.ptp(line)) for line in lines)
-    z, y, x = (line if len(line) > 1 else line[0] + thick * np.array([-0.5, 0.5]) for line in lines)
-    return z, y, x
 
 
 def _block(part: Part) -> Block:

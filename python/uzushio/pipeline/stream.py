@@ -254,6 +254,17 @@ class Stream:
         """Unit of time, from the stream's attribute of this name; "" if not known."""
         return _text(self.attributes.get("time_unit", ""))
 
+    @property
+    def body_mask(self) -> str:
+        """Field that is 1 in the fluid and 0 in bodies, from the stream's attribute; "" if none."""
+        mask = _text(self.attributes.get("body_mask", ""))
+        return mask if mask in self.quantities else ""
+
+    @property
+    def conducted(self) -> Sequence[str]:
+        """Fields that have values in bodies too, from the stream's attribute of this name."""
+        return _text(self.attributes.get("conducted", "")).split()
+
     def quantity(self, name: str) -> Quantity:
         """Return a quantity by name; raises `PipelineError` with the known names."""
         if name not in self.quantities:

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
 from uzushio.render.background import on_background, plain
+from uzushio.render.bodies import BODY, BodySlice, BodySurface
 from uzushio.render.cameras import Rectangle
 from uzushio.render.casting import Bounds, ColorScale
 from uzushio.render.legend import ColorBar, ColorPatch, LegendEntry
-from uzushio.render.limits import LARGEST
 from uzushio.render.marks import Mark
 from uzushio.render.outline import Strokes, edges, strokes
-from uzushio.render.ticks import number as formatted
 from uzushio.render.typeface import Typeface, typeset
 from uzushio.render.view import IsosurfaceLayer, View
 
@@ -61,7 +60,10 @@ class Caption:
         found: list[LegendEntry] = []
         for number, layer in enumerate(self.view.layers):
             scale = self.scales.get(number)
-            if scale is not None:
+            if isinstance(layer, BodySlice | BodySurface):
+                if scale is None or scale.values[0] < 0.5:
+                    found.append(ColorPatch("bodies", "", (), BODY))
+            elif scale is not None:
                 if scale.colors.legend and scale.known:
                     found.append(self._bar(scale))
                 elif scale.colors.legend:
@@ -72,19 +74,17 @@ class Caption:
                 label = self.labels.get(layer.field, layer.field)
                 found.append(ColorPatch(label, unit, layer.values, layer.color))
         if self.nan:
-            colors = [scale.colors.nan for scale in self.scales.values()]
-            text = f"beyond {formatted(LARGEST)}, or not finite" if self.too_large else "not finite"
-            found += [ColorPatch(text, "", (), color) for color in dict.fromkeys(colors)]
+            colors = [s.colors.nan for s in self.scales.values() if s.colors.nan != "none"]
+            found += [ColorPatch("not finite", "", (), color) for color in dict.fromkeys(colors)]
         return list(dict.fromkeys(found))
-
-    @property
-    def too_large(self) -> bool:
-        """Whether finite values cannot be drawn."""
-        return any(scale.too_large for scale in self.scales.values())
 
     def limits(self) -> dict[str, tuple[float, float]]:
         """Return the limits of the colours by label."""
-        return {self._label(s): s.limits for s in self.scales.values() if s.known}
+        return {
+            self._label(scale): scale.limits
+            for number, scale in self.scales.items()
+            if scale.known and not isinstance(self.view.layers[number], BodySlice)
+        }
 
     def _label(self, scale: ColorScale) -> str:
         return scale.colors.label or self.labels.get(scale.field, scale.field)

@@ -15,11 +15,15 @@ from uzushio.errors import RenderError
 from uzushio.raycast import Block, cast
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
+from uzushio.render.bodies import with_bodies
+from uzushio.render.cameras import flat_axis
 from uzushio.render.colors import Colors
 from uzushio.render.errors import render_errors
+from uzushio.render.large_values import factors, scaled_blocks, scaled_scene
 from uzushio.render.limits import LimitTracker
 from uzushio.render.pending_picture import PendingPicture, finished_picture
 from uzushio.render.picture import Picture
+from uzushio.render.plates import thickened
 from uzushio.render.renderer import bounds_of, check_view
 from uzushio.render.view import Layer, SliceLayer, View
 
@@ -51,13 +55,13 @@ def draw(
     """Draw arrays of this process, without MPI; a notebook displays the result.
 
     Args:
-        fields: arrays (z, y, x) by name, a dataset of xarray, or one array, whose name is that in
-            xarray, or "field". Real numbers, at the points of the coordinates; values under the
-            mask of a masked array of NumPy are drawn as NaN.
+        fields: arrays (z, y, x), or (y, x) of a plane, by name, a dataset of xarray, or one array,
+            whose name is that in xarray, or "field". Real numbers, at the points of the
+            coordinates; values under the mask of a masked array of NumPy are drawn as NaN.
         view: a `View`, one or several layers, or a mapping as in a pipeline's file.
             None: slices through the middle of the first field.
-        coordinates: of the points along z, y and x, increasing; those of xarray's arrays if not
-            given, or else 0, 1, 2, ….
+        coordinates: of the points along z, y and x, or y and x, increasing; those of xarray's
+            arrays if not given, or else 0, 1, 2, ….
         size: columns and rows of pixels; the view's if None.
         time: of the step, for the title and the time stamp; xarray's coordinate `time` if there is
             one.
@@ -70,7 +74,7 @@ def draw(
 
     Raises:
         CaseError: a mapping is not a view; one line for each mistake.
-        RenderError: a field is missing, is not three-dimensional, or lies at other points.
+        RenderError: a field is missing, has other dimensions, or lies at other points.
     """
     data = _Arrays.of(fields, coordinates, time, units)
     data.periods = periods
@@ -86,13 +90,18 @@ def draw(
             ranges = casting.local_ranges(shown, blocks, caption.bounds)
             caption.scales = casting.scales(shown, ranges, LimitTracker())
             caption.camera = annotator.camera(caption)
+            pending.factors = factors(shown, caption.scales)
+            blocks = [*scaled_blocks(blocks, pending.factors)]
             scene = casting.scene(shown, caption.scales, data.domain, caption.bounds)
+            scene = scaled_scene(scene, pending.factors)
         with pending.sections.section("cast"):
             width, height = (shown.samples * side for side in shown.size)
             result = cast(scene, caption.camera, width, height, blocks, threads=threads)
         pending.image, pending.nan_count = result.image, result.nan_count
         pending.hits = dict(enumerate(result.hits))
-        pending.ranges = {n: found for n, found in enumerate(result.ranges) if found is not None}
+        for number, found in enumerate(result.ranges):
+            if found is not None:
+                pending.add_range(number, found)
         return finished_picture(pending, annotator, shown.samples)
 
 
@@ -109,6 +118,8 @@ class _Arrays:
         periods: given periods by axis, or None.
         time_unit: unit of the time, if known.
         length_unit: unit of the coordinates, if all axes have the same.
+        body_mask: field that is 1 in the fluid and 0 in bodies; "" if not known.
+        conducted: fields that have values in bodies.
     """
 
     given: Mapping[str, Any]
@@ -119,6 +130,8 @@ class _Arrays:
     periods: Mapping[str, float] | None = None
     time_unit: str = ""
     length_unit: str = ""
+    body_mask: str = ""
+    conducted: Sequence[str] = ()
 
     @staticmethod
     def of(
@@ -129,6 +142,7 @@ class _Arrays:
     ) -> _Arrays:
         """Convert the arguments without reading an array."""
         given: Any = fields
+        about = getattr(fields, "attrs", {})
         if hasattr(given, "data_vars"):  # a dataset
             given = {str(name): array for name, array in given.data_vars.items()}
         elif not isinstance(given, Mapping):
@@ -137,6 +151,8 @@ class _Arrays:
             raise RenderError("There is nothing to draw: give at least one array.")
         lines = None
         if coordinates is not None:
+            if len(coordinates) == 2 and all(np.ndim(one) == 2 for one in given.values()):
+                coordinates = [[0.0], *coordinates]
             if len(coordinates) != 3:
                 raise RenderError(
                     f"Coordinates are three arrays, z, y and x, not {len(coordinates)}."
@@ -144,6 +160,8 @@ class _Arrays:
             z, y, x = map(_line, coordinates)
             lines = z, y, x
         data = _Arrays(given, lines, {}, time)
+        data.conducted = str(about.get("conducted", "")).split()
+        data.body_mask = str(about.get("body_mask", ""))
         for name, array in given.items():
             data.units[name] = _unit_of(array)
             known, dims = getattr(array, "coords", {}), getattr(array, "dims", ())
@@ -179,7 +197,8 @@ class _Arrays:
         """Return values in a form for the ray caster, and the coordinates of their points."""
         given = self.given[name]
         dims = tuple(getattr(given, "dims", ()))
-        if dims and set(dims) == {"z", "y", "x"}:
+        if len(dims) in (2, 3) and set(dims) <= {"z", "y", "x"}:
+            given = given.expand_dims([axis for axis in "zyx" if axis not in dims])
             given = given.transpose("z", "y", "x")
             dims = ("z", "y", "x")
         masked = np.ma.is_masked(given) and given.dtype.kind in "iub"  # these have no NaN
@@ -188,18 +207,20 @@ class _Arrays:
             raise RenderError(
                 f"The field {name} is of type {values.dtype}; a picture needs real numbers."
             )
+        if values.ndim == 2 and not dims:
+            values = values[None]
         if values.ndim != 3:
             axes = ", ".join(map(str, dims)) or f"{values.ndim} of them"
             raise RenderError(
-                f"The field {name} has the dimensions {axes}: a picture needs z, y and x; choose "
-                "one time, for example by .isel(time=-1)."
+                f"The field {name} has the dimensions {axes}: a picture needs z, y and x, or two "
+                "of them; choose one time, for example by .isel(time=-1)."
             )
         if values.dtype not in (np.float32, np.float64) or not values.dtype.isnative:
             values = values.astype(np.float64)
-        if min(values.shape) < 2:
+        if sorted(values.shape)[1] < 2:
             raise RenderError(
                 f"The field {name} has the shape {values.shape}: a picture needs at least two "
-                "points along z, y and x."
+                "points along two axes."
             )
         known = getattr(given, "coords", {})
         lines = self.lines if self.lines is not None else self._lines(known, dims, values.shape)
@@ -209,7 +230,7 @@ class _Arrays:
             one.get("period") if given_periods is None else given_periods.get(axis)
             for axis, one in zip("zyx", about, strict=True)
         ]
-        return _closed(values, lines, periods)
+        return _with_thickness(*_closed(values, lines, periods))
 
     @staticmethod
     def _lines(known: Any, dims: Sequence[Any], shape: tuple[int, ...]) -> Lines:
@@ -231,6 +252,8 @@ def _closed(
     closed = [*lines]
     for axis, period in enumerate(periods):
         line = closed[axis]
+        if len(line) < 2:
+            continue
         end = line[0] + float(period or 0.0)
         widths = np.diff(line)
         if len(line) != values.shape[axis] or not 1e-6 < (end - line[-1]) / widths.max() <= 2.0:
@@ -238,6 +261,14 @@ def _closed(
         closed[axis] = np.append(line, end)
         values = np.concatenate([values, values.take([0], axis)], axis)
     return values, (closed[0], closed[1], closed[2])
+
+
+def _with_thickness(values: NDArray[Any], lines: Lines) -> tuple[NDArray[Any], Lines]:
+    """Repeat the values of a plane, without a copy, at both sides of a plate."""
+    z, y, x = thickened(lines)
+    counts = zip(values.shape, map(len, lines), strict=True)
+    shape = [2 if (count, points) == (1, 1) else count for count, points in counts]
+    return np.broadcast_to(values, shape), (z, y, x)
 
 
 def _unit_of(array: Any) -> str:
@@ -265,16 +296,23 @@ def _view(view: ViewLike, data: _Arrays, size: tuple[int, int] | None) -> View:
     changes: dict[str, Any] = {} if size is None else {"size": size}
     if data.time is None and "time_stamp" not in found.model_fields_set:
         changes["time_stamp"] = ""
-    if not changes:
-        return found
-    return Document.of(found.model_dump() | changes, "the view").validate(View)
+    if changes:
+        found = Document.of(found.model_dump() | changes, "the view").validate(View)
+    known = data.body_mask if data.body_mask in data.given else ""
+    mask = known if found.bodies is True else found.bodies
+    return with_bodies(found, mask, data.conducted) if mask else found
 
 
 def _middle_slices(data: _Arrays) -> tuple[SliceLayer, ...]:
-    """Return slices through the middle of the first field, coloured by all its values."""
+    """Return slices through the middle of the first field, coloured by all its values.
+
+    There is one slice of a flat field.
+    """
     name = next(iter(data.given))
-    values, _ = data._array(name)
+    values, lines = data._array(name)
     finite = values[np.isfinite(values)]
     limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     colors = Colors(limits=limits if limits[0] < limits[1] else (None, None))
-    return tuple(SliceLayer(field=name, normal=normal, color=colors) for normal in ("x", "y", "z"))
+    flat = flat_axis(bounds_of(lines))
+    normals = "xyz" if flat is None else "xyz"[flat]
+    return tuple(SliceLayer(field=name, normal=normal, color=colors) for normal in normals)

@@ -1,6 +1,7 @@
 """Named cameras, and cameras that fit the domain into a rectangle of the picture.
 
-z points up. `front` looks along y with x to the right; `isometric` has x and y to the right.
+z points up. `front` looks along y with x to the right; `isometric` has x and y to the right. A
+camera without a place faces the plane of a flat domain.
 """
 
 from __future__ import annotations
@@ -30,6 +31,23 @@ CAMERAS: dict[str, tuple[Vector, Vector]] = {
     "bottom": ((0, 0, -1), (0, 1, 0)),
     "isometric": ((1, -1, 1), (0, 0, 1)),
 }
+
+
+#: Largest extent of a flat domain along its normal, over its middle extent.
+_FLAT = 0.02
+#: Cameras that face the planes with the normals x, y and z.
+_FACING: tuple[Name, ...] = ("right", "front", "top")
+
+
+def flat_axis(bounds: Sequence[tuple[float, float]]) -> int | None:
+    """Return the axis along which a domain is flat, as one of two dimensions; None if solid.
+
+    Args:
+        bounds: of the domain along x, y and z.
+    """
+    extents = [high - low for low, high in bounds]
+    thin, middle, _ = sorted(extents)
+    return extents.index(thin) if thin <= _FLAT * middle else None
 
 
 class Rectangle(NamedTuple):
@@ -68,7 +86,9 @@ class Viewpoint(Section):
     """A camera by name, direction or position, with rotations and zoom."""
 
     name: Name | None = Field(
-        default=None, description="where it looks from; isometric if nothing is given"
+        default=None,
+        description="where it looks from; if nothing is given, isometric, or at the plane of a "
+        "flat domain",
     )
     position: Vector | None = Field(
         default=None, description="of the camera, in lengths of the mesh"
@@ -124,6 +144,13 @@ class Viewpoint(Section):
         straight = self.name not in (None, "isometric")
         return straight and not self.azimuth and not self.elevation
 
+    def facing(self, bounds: Sequence[tuple[float, float]]) -> Viewpoint:
+        """Return the viewpoint; if it has no place, with the name for a domain of these bounds."""
+        if (self.name, self.position, self.direction) != (None, None, None):
+            return self
+        axis = flat_axis(bounds)
+        return self.model_copy(update={"name": "isometric" if axis is None else _FACING[axis]})
+
     def camera(
         self,
         bounds: Sequence[tuple[float, float]],
@@ -145,6 +172,9 @@ class Viewpoint(Section):
         Raises:
             ValueError: The camera looks along its own upward axis.
         """
+        placed = self.facing(bounds)
+        if placed is not self:
+            return placed.camera(bounds, width, height, inside)
         corners = np.array(list(itertools.product(*bounds)), dtype=float)
         centre = corners.mean(axis=0)
         focal = centre if self.focal_point is None else np.asarray(self.focal_point, float)

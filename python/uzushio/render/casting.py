@@ -21,7 +21,7 @@ from uzushio.raycast import (
 )
 from uzushio.raycast import Layer as CastLayer
 from uzushio.render.colors import Colors, rgba
-from uzushio.render.limits import EMPTY_RANGE, LARGEST, LimitTracker, Range
+from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
 from uzushio.render.ranges import field_range, merged, plane_range
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer, View, VolumeLayer
 
@@ -49,12 +49,6 @@ class ColorScale:
     limits: tuple[float, float]
     values: Range = EMPTY_RANGE
     known: bool = True
-
-    @property
-    def too_large(self) -> bool:
-        """Whether finite values exceed the range of float32, in which values are drawn."""
-        lo, hi = self.values
-        return lo <= hi and max(abs(lo), abs(hi)) > LARGEST
 
 
 @dataclass

@@ -13,8 +13,8 @@ Range = tuple[float, float]
 #: Range without a value.
 EMPTY_RANGE: Range = (math.inf, -math.inf)
 
-#: Largest value that can be drawn: the ray caster computes with float32.
-LARGEST = (2.0 - 2.0**-23) * 2.0**127
+#: Largest limit of a scale: distances of limits, and limits a decade away, are finite.
+LARGEST = sys.float_info.max / 100
 #: Weight of a new step in smoothed limits.
 SMOOTHING = 0.2
 #: Width of a range over its largest value, below which a field is constant up to rounding.
@@ -76,7 +76,7 @@ class LimitTracker:
 
 
 def _within_largest(values: Range) -> Range:
-    """Return a range with its ends within those of float32."""
+    """Return a range with its ends within `LARGEST`."""
     lo, hi = (min(max(end, -LARGEST), LARGEST) for end in values)
     return lo, hi
 

@@ -20,7 +20,7 @@ from uzushio.render.casting import Bounds, ColorScale, LayerRange, layer_range
 from uzushio.render.colors import rgba
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker, Range
-from uzushio.render.pending_picture import scale_notes, slice_note
+from uzushio.render.pending_picture import is_blank, scale_notes, slice_note
 from uzushio.render.picking import Picker
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
@@ -269,6 +269,7 @@ class MeshRenderer:
             notes=notes,
             seconds=sections.seconds(),
             camera=caption.camera,
+            blank=is_blank(colors),
         )
 
 

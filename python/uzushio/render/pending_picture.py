@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
-from uzushio.render.limits import EMPTY_RANGE, LARGEST, Range
+from uzushio.render.bodies import BodySlice, BodySurface
+from uzushio.render.large_values import Factors
+from uzushio.render.limits import EMPTY_RANGE, Range
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
 from uzushio.render.ticks import number as formatted
@@ -26,9 +28,16 @@ class PendingPicture:
     rounds_left: int
     nan_count: int = 0
     hits: dict[int, int] = dataclasses.field(default_factory=dict)
+    factors: Factors = dataclasses.field(default_factory=dict)
     ranges: dict[int, Range] = dataclasses.field(default_factory=dict)
     sections: PictureSections = dataclasses.field(default_factory=PictureSections)
     image: NDArray[Any] | None = None  # of the rounds so far, at the root
+
+    def add_range(self, number: int, found: Range) -> None:
+        """Add the range of a layer's scaled values."""
+        field = self.caption.view.layers[number].field  # type: ignore[union-attr]
+        factor, before = self.factors.get(field, 1.0), self.ranges.get(number, EMPTY_RANGE)
+        self.ranges[number] = min(before[0], found[0] / factor), max(before[1], found[1] / factor)
 
 
 def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int) -> Picture:
@@ -56,7 +65,13 @@ def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int
         tuple(_notes(pending)),
         pending.sections.seconds(),
         caption.camera,
+        is_blank(image),
     )
+
+
+def is_blank(image: NDArray[Any] | None) -> bool:
+    """Return whether no pixel of a premultiplied image is covered; shape (height, width, 4)."""
+    return image is None or not image[..., 3].any()
 
 
 def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
@@ -90,14 +105,10 @@ def scale_notes(caption: Caption) -> Iterator[str]:
 
 def _notes(pending: PendingPicture) -> Iterator[str]:
     """Yield notes on layers that are not visible, and on values without a colour."""
-    for scale in pending.caption.scales.values():
-        if scale.too_large:
-            yield (
-                f"Values of {scale.field} beyond {formatted(LARGEST)} cannot be drawn, and have "
-                "the colour for NaN; draw the field divided by a constant."
-            )
     yield from scale_notes(pending.caption)
     for n, layer in enumerate(pending.caption.view.layers):
+        if isinstance(layer, BodySlice | BodySurface):
+            continue
         if isinstance(layer, SliceLayer) and pending.caption.scales[n].values == EMPTY_RANGE:
             if not pending.nan_count:
                 yield slice_note(layer.field)

@@ -40,6 +40,7 @@ class Picture:
         notes: Notes for the user, one sentence each, for example on an empty isosurface.
         seconds: Wall-clock time at the root for each part of the work.
         camera: Camera of the picture.
+        blank: Whether nothing of the layers is in it.
     """
 
     pixels: NDArray[np.uint8] = field(repr=False)
@@ -50,6 +51,7 @@ class Picture:
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     camera: Camera | None = field(default=None, repr=False)
+    blank: bool = False
 
     def save(self, path: str | Path) -> Path:
         """Write a PNG or JPEG, by the suffix; the file appears complete or not at all.

@@ -20,7 +20,8 @@ from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.casting import Bounds, LayerRange
 from uzushio.render.cores import CoreSharing
 from uzushio.render.errors import render_errors
-from uzushio.render.limits import EMPTY_RANGE, LimitTracker
+from uzushio.render.large_values import factors, scaled_blocks, scaled_scene
+from uzushio.render.limits import LimitTracker
 from uzushio.render.pending_picture import PendingPicture, finished_picture, over
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
@@ -185,7 +186,10 @@ class Renderer:
             with collective(self._comm), render_errors():
                 caption.scales = casting.scales(view, ranges, self._tracker)
                 caption.camera = self._annotator.camera(caption)
+                pending.factors = factors(view, caption.scales)
+                blocks = scaled_blocks(blocks, pending.factors)
                 scene = casting.scene(view, caption.scales, domain, caption.bounds)
+                scene = scaled_scene(scene, pending.factors)
                 compositing_rounds = self._compositing_rounds(caption.camera, domain)
         pending.rounds_left = len(compositing_rounds)
         for parts in compositing_rounds:
@@ -292,8 +296,7 @@ class Renderer:
         ]
         for n, hits, (lo, hi) in zip(drawn, counts[1:], minima, strict=True):
             pending.hits[n] = pending.hits.get(n, 0) + int(hits)
-            before = pending.ranges.get(n, EMPTY_RANGE)
-            pending.ranges[n] = min(before[0], float(lo)), max(before[1], float(-hi))
+            pending.add_range(n, (float(lo), float(-hi)))
 
     @contextmanager
     def _with_lent_cores(self, numbers: Sequence[int] | None) -> Iterator[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from uzushio._base.config.section import Section
-from uzushio.render.cameras import CAMERAS, Vector, Viewpoint
+from uzushio.render.cameras import CAMERAS, Vector, Viewpoint, flat_axis
 from uzushio.render.colors import Color, Colors, luminance
 from uzushio.render.placeholders import check_placeholders
 
@@ -23,7 +23,10 @@ _AXES: dict[str, Vector] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.
 class _Plane(Section):
     """Plane by its normal and a point."""
 
-    normal: Literal["x", "y", "z"] | Vector = Field(default="z", description="of the plane")
+    normal: Literal["x", "y", "z"] | Vector | None = Field(
+        default=None,
+        description="of the plane; if not given, z, or the axis along which the domain is flat",
+    )
     at: float | None = Field(
         default=None,
         description="position of the plane on the axis `normal`; the middle if not given",
@@ -34,7 +37,7 @@ class _Plane(Section):
     def _one_place(self) -> Self:
         if self.at is not None and self.origin is not None:
             raise ValueError("a plane has `at` or `origin`, not both")
-        if not isinstance(self.normal, str):
+        if isinstance(self.normal, tuple):
             if self.at is not None:
                 raise ValueError("`at` needs an axis as normal; give the plane an `origin`")
             if not any(self.normal):
@@ -44,11 +47,13 @@ class _Plane(Section):
     def plane(self, bounds: Any) -> tuple[Vector, Vector]:
         """Return a point and the normal of the plane for bounds of the domain along x, y and z."""
         middle = [(lo + hi) / 2 for lo, hi in bounds]
-        if not isinstance(self.normal, str):
+        if isinstance(self.normal, tuple):
             return self.origin or (middle[0], middle[1], middle[2]), self.normal
+        flat = flat_axis(bounds)
+        name = self.normal or ("z" if flat is None else "xyz"[flat])
         if self.at is not None:
-            middle["xyz".index(self.normal)] = self.at
-        return self.origin or (middle[0], middle[1], middle[2]), _AXES[self.normal]
+            middle["xyz".index(name)] = self.at
+        return self.origin or (middle[0], middle[1], middle[2]), _AXES[name]
 
 
 class ClipPlane(_Plane):
@@ -197,12 +202,19 @@ class View(Section):
             lambda planes: (planes,) if isinstance(planes, dict | ClipPlane) else planes
         ),
     ] = Field(default=(), description="one plane, or several, that cut layers")
+    bodies: bool | str = Field(
+        default=True,
+        description="whether bodies are drawn in grey, where the solver marks them; or the field "
+        "that is 0 in bodies and 1 outside",
+    )
     size: tuple[Side, Side] = Field(default=(1280, 720), description="columns and rows of pixels")
     samples: Annotated[int, Field(ge=1, le=4)] = Field(
         default=1, description="along each side of a pixel: 2 smooths edges for four times the work"
     )
     camera: Annotated[Viewpoint, BeforeValidator(_viewpoint)] = Field(
-        default_factory=lambda: Viewpoint(name="isometric"), description="its name, or a section"
+        default_factory=Viewpoint,
+        description="its name, or a section; if not given, isometric, or at the plane of a flat "
+        "domain",
     )
     background: Color | tuple[Color, Color] = Field(
         default="white", description="a colour, or those of the picture's top and bottom"

@@ -338,7 +338,9 @@ class Solver(ABC):
 
         The text `periodic`, such as "x y", names the periodic axes: the first point follows the
         last one at the distance of the others. The texts `length_unit` and `time_unit` are the
-        units of coordinates and time, which pipelines write on the axes of pictures and plots.
+        units of coordinates and time, which pipelines write on the axes of pictures and plots. The
+        text `body_mask` names the field that is 1 in the fluid and 0 in bodies, which pictures show
+        in grey; slices of the fields in `conducted`, such as "temperature", show values in them.
         """
         return {}
 

@@ -77,6 +77,8 @@ class Adios2Source(Source):
                 time.sleep(_RETRY_INTERVAL)
         self._unlocked_since: float | None = None
         self._at: list[int | None] = [None] * len(self._streams)
+        self._last: int | None = None  # number of the last step
+        self._dropped = 0  # steps between received ones
         self._beginning: dict[int, Future[tuple[Status, int | None]]] = {}
         self._announced = b""
         self._block_numbers: dict[tuple[int, int], int] = {}
@@ -133,7 +135,10 @@ class Adios2Source(Source):
     # ---- steps ------------------------------------------------------------------------------
 
     def next(self, limit: float) -> bytes | Literal["timeout", "ended"]:
-        """Wait for a step; the end of a file is also the end of its writer's process."""
+        """Wait for a step; the end of a file is also the end of its writer's process.
+
+        At the end a notice has the number of steps that SST dropped, which it does not report.
+        """
         arrival = self._advance(0, time.monotonic() + limit)
         if arrival == "timeout" and not self._sst and self._is_unlocked():
             # Steps may have arrived, or the file may have been closed, since the last check.
@@ -144,7 +149,19 @@ class Adios2Source(Source):
                     "was killed. All complete steps were read."
                 )
                 arrival = "ended"
-        return self._announced if arrival == "step" else arrival
+        if arrival == "step":
+            self._count(self._at[0])
+            return self._announced
+        if arrival == "ended" and self._dropped:
+            notice(f"SST dropped {self._dropped} of the steps between those that were received.")
+            self._dropped = 0
+        return arrival
+
+    def _count(self, sequence: int | None) -> None:
+        """Count the dropped steps before a step of this number."""
+        assert sequence is not None
+        self._dropped += 0 if self._last is None else sequence - self._last - 1
+        self._last = sequence
 
     def _is_unlocked(self) -> bool:
         """Whether no writer has held the lock of a folder for a time, as a writer takes it late."""

@@ -129,6 +129,10 @@ class Reader:
     def __init__(self, core: Any, comm: MPI.Comm | None, step_limit: float = math.inf) -> None:
         self._core, self.comm, self._step_limit = core, comm, step_limit
         self._step: Step | None = None
+        self._last: int | None = None  # number of the last received step
+        self.dropped = 0
+        """Number of steps between received ones that the writer dropped for this reader, or that
+        `latest_only` skipped."""
         self.ended = False
         """Whether the stream has ended, and all its steps were received; a store also ends with the
         process of its writer."""
@@ -179,6 +183,9 @@ class Reader:
             left -= wait
             if arrival == "step":
                 self._step = Step(self._core, self.comm)
+                if self._last is not None:
+                    self.dropped += max(0, self._step.sequence - self._last - 1)
+                self._last = self._step.sequence
                 return self._step
             self.ended = arrival != "timeout"
             if left <= 0.0:
@@ -195,7 +202,7 @@ class Reader:
             StagingError: the steps are not stored.
         """
         self._core.seek(sequence)
-        self.ended = False
+        self.ended, self._last = False, None
 
     def __iter__(self) -> Iterator[Step]:
         """Iterate over the steps until the writer ends the stream.

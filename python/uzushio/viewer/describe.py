@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.pipeline.drawing import lines_of, thickened
+from uzushio.pipeline.drawing import lines_of
 from uzushio.pipeline.stream import Grid, Stream
+from uzushio.render.plates import thickened
 from uzushio.staging.datamodel import Mesh
 from uzushio.staging.step import Step
 from uzushio.viewer.steps import Steps
@@ -80,7 +81,8 @@ def default_view(stream: Stream) -> dict[str, Any]:
         and one.dtype.kind in "iuf"
         and one.name.partition(".")[0] not in {grid.corner_field for grid in grids.values()}
     ]
-    drawable.sort(key=lambda one: "." in one.name)  # components come after scalars
+    # Components come after scalars, and the mask of bodies is the last.
+    drawable.sort(key=lambda one: (one.name == stream.body_mask, "." in one.name))
     if not drawable:
         return {}
     field = drawable[0].name

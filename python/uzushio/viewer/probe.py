@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio._base.parallel.sync import minimum
-from uzushio.pipeline.drawing import lines_of, thickened
+from uzushio.pipeline.drawing import lines_of
 from uzushio.pipeline.need import Part
 from uzushio.render.cameras import Vector
+from uzushio.render.plates import thickened
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, View, VolumeLayer
 from uzushio.viewer.exchange import DrawRequest, ProbeValue
 
@@ -41,7 +42,7 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
     if found is None or request.probe is None:
         return nothing
     state, context = found
-    view = state.drawing.view
+    view = state.drawing.shown
     ray: tuple[Points, Points] | None = None
     if comm.rank == 0 and state.picture is not None and state.picture.camera is not None:
         width, height = view.size

@@ -295,7 +295,7 @@ class Scene:
         stored = {one.name for one in self._stream.quantities.values() if "." not in one.name}
         fields = [
             (number, field, used_sources(sources, [field]))
-            for number, field in enumerate(state.drawing.view.fields())
+            for number, field in enumerate(state.drawing.shown.fields())
             if field not in stored
         ]
         fields = [one for one in fields if self._ranges.get(one[1], ({},))[0] != one[2]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -40,24 +40,20 @@ def parse_length(value: object) -> object:
     return result
 
 
+def _parsed(number: Any) -> BeforeValidator:
+    """Return the validator of expressions for a type of numbers, with its schema."""
+    text = Annotated[str, Field(pattern=_PRODUCT)]
+    return BeforeValidator(parse_length, json_schema_input_type=number | text)
+
+
 #: Type of a positive length or coefficient in a section of a case.
 Length = Annotated[
     float,
-    BeforeValidator(
-        parse_length,
-        json_schema_input_type=Annotated[float, Field(gt=0.0)]
-        | Annotated[str, Field(pattern=_PRODUCT)],
-    ),
+    _parsed(Annotated[float, Field(gt=0.0)]),
     Field(gt=0.0, allow_inf_nan=False),
     AfterValidator(within_magnitude),
 ]
 #: Type of a coefficient that may be 0.
 Coefficient = Annotated[
-    float,
-    BeforeValidator(
-        parse_length,
-        json_schema_input_type=Annotated[float, Field(ge=0.0)]
-        | Annotated[str, Field(pattern=_PRODUCT)],
-    ),
-    Field(ge=0.0, allow_inf_nan=False),
+    float, _parsed(Annotated[float, Field(ge=0.0)]), Field(ge=0.0, allow_inf_nan=False)
 ]

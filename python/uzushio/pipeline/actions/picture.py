@@ -71,6 +71,7 @@ class ViewAction(Action[Any]):
         super().__init__(settings, name, setup)
         self._drawing: Drawing | None = None
         self._files: list[str] = []
+        self._drawn = self._blank = 0  # pictures, and those that are blank, on rank 0
         file = settings.movie
         self._movie_writer = None if file is None else MovieWriter(setup, file, settings.fps)
 
@@ -103,6 +104,7 @@ class ViewAction(Action[Any]):
         with context.section("write"), collective(context.comm):
             if picture is None:
                 return
+            self._drawn, self._blank = self._drawn + 1, self._blank + picture.blank
             pattern = getattr(self.settings, "file", None)
             if pattern is not None:
                 named = pattern.format(name=self.name, step=context.index, time=context.time)
@@ -110,6 +112,13 @@ class ViewAction(Action[Any]):
                 self._files.append(named)
             if self._movie_writer is not None:
                 self._movie_writer.add(picture)
+
+    def finish(self) -> None:
+        """Raise `PipelineError` if all pictures are blank (collective)."""
+        with collective(self.setup.comm):
+            if self._drawn and self._blank == self._drawn:
+                which = "The picture is" if self._drawn == 1 else f"All {self._drawn} pictures are"
+                raise PipelineError(f"{which} blank: nothing of the layers is in view.")
 
     def close(self) -> None:
         """Finish the movie."""

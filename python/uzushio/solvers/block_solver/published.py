@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,3 +74,13 @@ def lines(
     if any((np.diff(line) <= 0).any() for line in lines):
         return None
     return lines[0], lines[1], lines[2]
+
+
+def are_close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether the vertices of zones are the same up to rounding."""
+    if one.keys() != other.keys():
+        return False
+    values = [np.array([[*corners[name]] for name in sorted(one)]) for corners in (one, other)]
+    size = float(np.ptp(values[0].reshape(-1, 3), axis=0).max())
+    rounding = 4.0 * np.finfo(float).eps * float(np.abs(values[0]).max())
+    return bool(np.allclose(values[0], values[1], rtol=0, atol=1e-9 * size + rounding))

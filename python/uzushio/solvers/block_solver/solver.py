@@ -297,7 +297,7 @@ class BlockSolver(Solver):
     def _check_vertices(self, stored: StoredState, name: str, problem: str) -> None:
         """Raise `CaseError` if vertices of a checkpoint are elsewhere; early ones have none."""
         vertices = stored.attributes.get(name)
-        if vertices is not None and not _close(vertices, self._vertices(name)):
+        if vertices is not None and not published.are_close(vertices, self._vertices(name)):
             raise CaseError(problem)
 
     def _vertices(self, name: str) -> dict[str, list[float]]:
@@ -391,13 +391,3 @@ def _statistics(case: Case) -> tuple[list[str], list[str]]:
     """Return the averaged fields, and the axes over which they are averaged."""
     found = case.statistics
     return (found.fields, [*found.over]) if isinstance(found, BlockStatistics) else ([], [])
-
-
-def _close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether the vertices of zones are the same up to rounding."""
-    if one.keys() != other.keys():
-        return False
-    values = [np.array([[*corners[name]] for name in sorted(one)]) for corners in (one, other)]
-    size = float(np.ptp(values[0].reshape(-1, 3), axis=0).max())
-    rounding = 4.0 * np.finfo(float).eps * float(np.abs(values[0]).max())
-    return bool(np.allclose(values[0], values[1], rtol=0, atol=1e-9 * size + rounding))

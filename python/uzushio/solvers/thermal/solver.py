@@ -23,6 +23,7 @@ from uzushio.solvers.thermal.initial import InitialFields
 from uzushio.solvers.thermal.pressure_estimate import pressure_arrays, stall_note
 from uzushio.solvers.thermal.series import NAME as SERIES
 from uzushio.solvers.thermal.series import Series
+from uzushio.solvers.thermal.slices import conducts
 from uzushio.solvers.thermal.symmetry import rests_symmetric
 
 if TYPE_CHECKING:
@@ -142,11 +143,15 @@ class ThermalSolver(BlockSolver):
         self._series.restore(stored)
 
     def attributes(self) -> Mapping[str, int | float | str]:
-        """Return the length of the last step, periodic axes, and units of coordinates and time."""
+        """Return the last step's length, periodic axes, units of lengths and time, and bodies."""
         case = cast(ThermalCase, self.case)
         periodic = {"periodic": " ".join(case.periodic)} if case.periodic else {}
         units = {"length_unit": case.units.length, "time_unit": case.units.time}
-        return {**super().attributes(), **periodic, **units}
+        names = [name for name in case.scalars if conducts(case, name)]
+        bodies = {"body_mask": "fluid"} if case.bodies else {}
+        if names:
+            bodies["conducted"] = " ".join(names)
+        return {**super().attributes(), **periodic, **units, **bodies}
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
         """Draw planes and profiles of the flow, its history and its averages (collective)."""

@@ -5,6 +5,7 @@
  * changes of it by key; null removes a key.
  */
 
+import { flatAxis } from "./mesh.js";
 import { clamp, fixed, rounded } from "./numbers.js";
 import { add, cross, dot, length, rotated, scale, unit } from "./vectors.js";
 
@@ -67,6 +68,12 @@ export function pan(camera, right, up, bounds, aspect) {
 export function preset(camera, name) {
   const { parallel, view_angle } = camera;
   return JSON.parse(JSON.stringify({ name, parallel, view_angle }));
+}
+
+/** Return the section with a name, if it has no place: that for a domain of these bounds. */
+export function facing(camera, bounds) {
+  if (camera.name || camera.position || camera.direction) return camera;
+  return { ...camera, name: ["right", "front", "top"][flatAxis(bounds)] ?? "isometric" };
 }
 
 /** Return whether the projection is parallel. */

@@ -41,7 +41,8 @@ export function makeCameraPanel(store, motion) {
       vector(store, ["camera", "focal_point"], { label: "Focus", placeholder: middle })),
   );
   const showPreset = () => {
-    const { name = null, azimuth = 0, elevation = 0, roll = 0 } = store.get(["camera"], { name: "isometric" });
+    const { name = null, azimuth = 0, elevation = 0, roll = 0 } =
+      camera.facing(store.get(["camera"], {}), allBounds(store.description));
     const straight = !fixed(azimuth) && !fixed(elevation) && !fixed(roll);
     for (const one of names) one.setAttribute("aria-pressed", String(straight && one.textContent === name));
   };

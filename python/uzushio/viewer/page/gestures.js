@@ -56,7 +56,7 @@ export class CameraMotion {
   }
 
   get #section() {
-    return this.#store.get(["camera"], {});
+    return camera.facing(this.#store.get(["camera"], {}), allBounds(this.#store.description));
   }
 
   #change(changes) {

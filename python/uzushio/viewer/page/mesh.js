@@ -29,6 +29,16 @@ export function boundsOf(description, name) {
 /** Return the bounds of all meshes together. */
 export const allBounds = (description) => unionOf(description?.meshes ?? []);
 
+/** Return the axis along which bounds are flat, as `uzushio.render.cameras.flat_axis`; -1 if there is none. */
+export function flatAxis(bounds) {
+  const extents = bounds.map(([low, high]) => high - low);
+  const [thin, middle] = [...extents].sort((one, other) => one - other);
+  return thin <= 0.02 * middle ? extents.indexOf(thin) : -1;
+}
+
+/** Return the normal of a plane for which none is given. */
+export const defaultNormal = (bounds) => "xyz"[flatAxis(bounds)] ?? "z";
+
 /** Return names of the scalars that can be drawn: fields, components of vectors, derived fields. */
 export function scalars(description, sources) {
   const fields = description?.fields ?? [];

@@ -1,9 +1,9 @@
 /** Picture in words, for screen readers. */
 
-import { inWords } from "./camera.js";
+import { facing, inWords } from "./camera.js";
 import { limitsOf } from "./colors.js";
 import { byId } from "./dom.js";
-import { boundsOf } from "./mesh.js";
+import { allBounds, boundsOf, defaultNormal } from "./mesh.js";
 import { short } from "./numbers.js";
 
 /** Pause after the last change before it is announced, milliseconds. */
@@ -47,8 +47,9 @@ export function viewInWords(store) {
   const field = store.settings.layers[0]?.field;
   const planes = store.get(["clip"], []).map((plane) => planeInWords(store, field, plane));
   const clipped = planes.length ? `Clipped ${planes.join(" and ")}` : "";
+  const camera = inWords(facing(store.get(["camera"], {}), allBounds(store.description)));
   const state = view.step !== null ? `Paused at step ${view.step}` : status?.state === "live" ? "Live" : "";
-  return `${[picture, clipped, inWords(store.get(["camera"], {})), state].filter(Boolean).join(". ")}.`;
+  return `${[picture, clipped, camera, state].filter(Boolean).join(". ")}.`;
 }
 
 function layerInWords(store, layer, place) {
@@ -67,9 +68,11 @@ function layerInWords(store, layer, place) {
   return `Mesh ${layer.mesh}`;
 }
 
-function planeInWords(store, field, { normal = "z", at, origin }) {
+function planeInWords(store, field, { normal: given, at, origin }) {
+  const bounds = boundsOf(store.description, field);
+  const normal = given ?? defaultNormal(bounds);
   if (Array.isArray(normal)) return `with the normal ${normal.join(", ")}`;
   const axis = "xyz".indexOf(normal);
-  const [low, high] = boundsOf(store.description, field)[axis];
+  const [low, high] = bounds[axis];
   return `at ${normal} = ${short(at ?? origin?.[axis] ?? (low + high) / 2)}`;
 }

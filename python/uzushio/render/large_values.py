@@ -1,0 +1,98 @@
+"""Values beyond float32, in which rays are cast: scaled by powers of two before they are drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.raycast import Block, ColorTable, Isosurface, Scene, Slice, Transfer
+from uzushio.raycast import Layer as CastLayer
+from uzushio.render.casting import ColorScale
+from uzushio.render.view import IsosurfaceLayer, View, VolumeLayer
+
+#: Largest value of float32.
+_LARGEST = (2.0 - 2.0**-23) * 2.0**127
+
+#: Factors of fields, by name.
+Factors = Mapping[str, float]
+
+
+def factors(view: View, scales: Mapping[int, ColorScale]) -> dict[str, float]:
+    """Return a power of two for each field with known values, or drawn values, beyond float32.
+
+    Colours, surfaces and opacities lie within float32 after the multiplication. Fields without such
+    values are left out.
+
+    Args:
+        view: view without layers of meshes.
+        scales: colour scales of its layers.
+    """
+    drawn: dict[str, list[float]] = {}
+    known: dict[str, list[float]] = {}
+    for number, layer in enumerate(view.layers):
+        if (scale := scales.get(number)) is not None:
+            drawn.setdefault(scale.field, []).extend(scale.limits)
+            known.setdefault(scale.field, []).extend(scale.values)
+        if isinstance(layer, IsosurfaceLayer):
+            drawn.setdefault(layer.field, []).extend(layer.values)
+        elif isinstance(layer, VolumeLayer) and layer.places == "values":
+            drawn.setdefault(layer.field, []).extend(place for place, _ in layer.opacity)
+    found: dict[str, float] = {}
+    for field, values in drawn.items():
+        largest = _magnitude(values)
+        if max(largest, _magnitude(known.get(field, ()))) > _LARGEST:
+            found[field] = math.ldexp(1.0, -math.frexp(largest)[1]) if largest > _LARGEST else 1.0
+    return found
+
+
+def _magnitude(values: Iterable[float]) -> float:
+    return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+
+
+def scaled_blocks(blocks: Sequence[Block], by: Factors) -> Sequence[Block]:
+    """Return blocks whose fields are multiplied, and limited to the range of float32."""
+    if not by:
+        return blocks
+    return [
+        Block(
+            block.coordinates,
+            block.start,
+            block.cells,
+            {
+                name: _scaled(values, by[name]) if name in by else values
+                for name, values in block.fields.items()
+            },
+        )
+        for block in blocks
+    ]
+
+
+def _scaled(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    result = values * factor
+    return np.clip(result, -_LARGEST, _LARGEST, out=result, where=np.isfinite(values))
+
+
+def scaled_scene(scene: Scene, by: Factors) -> Scene:
+    """Return the scene for such blocks."""
+    return replace(scene, layers=[_scaled_layer(one, by) for one in scene.layers]) if by else scene
+
+
+def _scaled_layer(layer: CastLayer, by: Factors) -> CastLayer:
+    factor = by.get(layer.field, 1.0)
+    if isinstance(layer, Slice):
+        return replace(layer, colors=_scaled_table(layer.colors, factor))
+    if isinstance(layer, Isosurface):
+        of_colors = by.get(layer.color_field or layer.field, 1.0)
+        table = None if layer.colors is None else _scaled_table(layer.colors, of_colors)
+        return replace(layer, values=[factor * one for one in layer.values], colors=table)
+    points = layer.medium.points.copy()
+    points[:, 0] *= factor
+    return replace(layer, transfer=Transfer(points, layer.medium.nan))
+
+
+def _scaled_table(table: ColorTable, factor: float) -> ColorTable:
+    return replace(table, lo=factor * table.lo, hi=factor * table.hi)
