@@ -13,9 +13,10 @@ command line is `uzushio` or `python -m uzushio`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from uzushio._base import lazy
+
+#: As in `typing`, whose import takes longer than all before the command line handles signals.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from uzushio import assimilation as assimilation

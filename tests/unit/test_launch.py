@@ -91,6 +91,27 @@ def test_no_mpiexec_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         launch.find_mpiexec()
 
 
+def test_a_low_limit_of_file_sizes_is_refused_before_ranks_are_started(tmp_path: Path) -> None:
+    # Open MPI hangs or crashes with it.
+    command = f"ulimit -f 64; exec {sys.executable} -m uzushio run --ranks 2 case.yaml"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("uzushio: error: ") and done.stderr.count("\n") == 1
+    assert "files of 16 MiB" in done.stderr and "is 64 KiB; raise it (ulimit -f)." in done.stderr
+
+
+def test_signals_are_handled_before_slow_modules_are_imported() -> None:
+    """An interrupt before is Python's traceback."""
+    code = (
+        "import sys; before = {*sys.modules}; import uzushio.__main__\n"
+        "print(*sorted({*sys.modules} - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    found = set(done.stdout.split())
+    assert "uzushio._base.parallel.signals" in found
+    assert not {"typing", "re", "pathlib", "threading", "numpy", "mpi4py"} & found
+
+
 @pytest.mark.parametrize(
     ("name", "advice"), [("XFSZ", "; raise the limit of file sizes (ulimit -f)"), ("KILL", "")]
 )

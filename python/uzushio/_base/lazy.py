@@ -1,7 +1,8 @@
 """Public names of a package that are imported at first use.
 
 `import uzushio` must not import NumPy, MPI or matplotlib, but `dir`, `help` and completion must
-list all public names. A package states each name once::
+list all public names. This module imports little, because an interrupt before the command line
+handles signals is a traceback. A package states each name once::
 
     if TYPE_CHECKING:
         from uzushio.room.module import Name as Name  # for type checkers, "as" makes it public
@@ -16,8 +17,10 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -52,6 +55,7 @@ def names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 def _imports(package: str) -> dict[str, tuple[str, str]]:
     """Return module and original name of each name that is imported under `TYPE_CHECKING`."""
     import ast
+    from pathlib import Path
 
     tree = ast.parse(Path(str(sys.modules[package].__file__)).read_bytes())
     return {

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 TERMINAL = "UZUSHIO_TERMINAL"
 #: Exit status of ranks that SIGUSR1 stopped.
 STOPPED = 128 + signal.SIGUSR1
+
+#: Limit of file sizes with which Open MPI shares memory between ranks; 8 MiB are too few.
+_MIN_FILE_SIZE = 16 << 20
 
 #: Maximum that numexpr accepts at its import.
 _NUMEXPR_MAX_THREADS = 64
@@ -223,7 +227,12 @@ def start_job(
 
 
 def run_job(ranks: int, arguments: list[str], own_binding: bool = False) -> int:
-    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status; as `start_job`."""
+    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status; as `start_job`.
+
+    Raises:
+        LaunchError: the job cannot be started, or a signal ended its launcher.
+    """
+    _check_file_sizes()
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     os.environ |= {TERMINAL: str(columns), READY: "1"}
     received: list[int] = []
@@ -258,6 +267,16 @@ def run_job(ranks: int, arguments: list[str], own_binding: bool = False) -> int:
     if received and (status in (0, STOPPED) or len(received) > 1 or output.ended):
         return 128 + received[0]
     return status
+
+
+def _check_file_sizes() -> None:
+    """Raise `LaunchError` if the limit of file sizes is too low: Open MPI hangs or crashes then."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY and limit < _MIN_FILE_SIZE:
+        raise LaunchError(
+            f"the memory that ranks share needs files of {_MIN_FILE_SIZE >> 20} MiB, and the limit "
+            f"of file sizes is {limit >> 10} KiB; raise it (ulimit -f)."
+        )
 
 
 def _ended_by(number: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 #: `uzushio run --ranks` forwards SIGUSR1; batch systems send one of several before a time limit.
 _SIGNALS = (
@@ -102,6 +104,8 @@ class Stop:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Record the first signal; the second one has its default effect."""
+        import threading
+
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread can handle signals
             return
