@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Peer, Peers, Run
 from staging_cases import SEED, ends_by_kill, options
 
+from uzushio import staging
 from uzushio.staging.adios2_library import library
 
 JOB = Path(__file__).with_name("staging_job.py")
@@ -110,6 +114,50 @@ def test_a_stopped_reader_costs_the_writer_one_limit_and_continues_with_complete
         assert 0 < closed["dropped"] < closed["published"]
     else:
         assert max(closed["waits"]) < limit
+
+
+def test_a_reader_counts_the_steps_that_sst_drops(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shape, attached, received = (3, 4, 5), list[staging.Reader](), list[int]()
+    queue = {"policy": "drop_newest", "depth": 1}
+    with staging.open("flow", None, sst(tmp_path, queue=queue)) as writer:
+        writer.uniform_mesh("box", shape)
+        writer.field("u", "box")
+        writer.block(0, "box", ((0, 0, 0), shape))
+        numbers = itertools.count()
+
+        def publish() -> None:
+            number = next(numbers)
+            with writer.step(number, float(number)):
+                writer.put("u", np.full(shape, float(number)))
+
+        publish()
+        contact = tmp_path / "flow.contact"
+        attaching = threading.Thread(target=lambda: attached.append(staging.attach(contact)))
+        attaching.start()
+        while attaching.is_alive():  # SST accepts readers at the end of a step
+            publish()
+            time.sleep(0.01)
+        (reader,) = attached
+        step = reader.next(60.0)
+        assert step is not None
+        received.append(step.index)
+        for _ in range(9):  # the reader holds its step
+            publish()
+        while (step := reader.next(0.5)) is not None:
+            received.append(step.index)
+        publish()
+        while not (step := reader.next(0.5)):
+            publish()
+        received.append(step.index)
+        reader.release()
+    while (step := reader.next(60.0)) is not None:
+        received.append(step.index)
+    assert reader.ended
+    dropped = received[-1] - received[0] + 1 - len(received)
+    assert reader.dropped == dropped > 0
+    assert f"SST dropped {dropped} of the steps between those" in capfd.readouterr().err
 
 
 def test_a_stopped_reader_can_be_an_error(peers: Peers, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def check(writer: Any, contact: Path) -> None:
         newest = reader.next(60.0)
         assert newest is not None and newest.index == 8
         np.testing.assert_array_equal(newest.read("u"), np.full(SHAPE, 8.0))
+        assert reader.dropped == 7
     assert writer.counters().dropped == 7
 
 
