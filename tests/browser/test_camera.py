@@ -61,6 +61,17 @@ def test_axes_are_those_of_the_drawing(live: Live) -> None:
         np.testing.assert_allclose(call(page, "turnedAxes", section), axes_of(section), atol=1e-12)
 
 
+def test_a_camera_without_a_place_faces_flat_data_as_in_the_drawing(live: Live) -> None:
+    page = live.open()
+    for axis in range(3):
+        for thickness in (0.0, 0.01, 0.5):
+            bounds = [[0.0, 3.0], [-1.0, 1.0], [0.0, 4.0]]
+            bounds[axis] = [0.5, 0.5 + thickness]
+            for section in ({}, {"azimuth": 10.0}, {"name": "front"}, {"direction": [1, 0, 0]}):
+                expected = Viewpoint(**section).facing([(lo, hi) for lo, hi in bounds]).name
+                assert call(page, "facing", section, bounds).get("name") == expected
+
+
 def test_an_orbit_by_nothing_keeps_the_picture(live: Live) -> None:
     page = live.open()
     for section in CAMERAS:

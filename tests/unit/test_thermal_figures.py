@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
 from mpi4py import MPI
 
 from uzushio.solvers.contract import StoredState
@@ -113,6 +115,20 @@ def test_lines_and_pictures_leave_out_bodies() -> None:
     assert all(
         np.isfinite(one.scalars["temperature"]).all() for one in lines(case, planes_of(case))
     )
+
+
+def test_arrows_of_a_parallel_stream_are_spread_over_the_picture() -> None:
+    case = case_of()
+    plane = next(one for one in planes_of(case) if one.axes == (0, 2))
+    assert plane.velocity is not None
+    stream = np.zeros_like(plane.velocity)
+    stream[0] = 1.0
+    axes = pictures.plane(case, replace(plane, velocity=stream), "title").axes[0]
+    arrows = [one for one in axes.patches if isinstance(one, FancyArrowPatch)]
+    # In lengths of the box, along the stream: uniform over 0.2 to 0.8 of each line.
+    places = np.sort([one._posA_posB[0][0] for one in arrows]) / 2.0
+    assert len(places) > 10
+    assert np.diff(places, prepend=0.2, append=0.8).max() < 0.2
 
 
 def test_streams_name_the_mask_of_bodies_and_what_they_conduct() -> None:
