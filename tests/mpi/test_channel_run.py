@@ -193,12 +193,14 @@ def test_a_checkpoint_of_another_grid_is_refused(
 
 
 def test_check_predicts_the_memory_of_the_run(uzushio: Run, channel: Path, tmp_path: Path) -> None:
-    done = uzushio("check", channel, "--ranks", 2)
+    given = ("--ranks", 2, "--set", "numerics.scheme=pipelined")
+    done = uzushio("check", channel, *given)
     assert done.returncode == 0, done.stderr
     assert "memory per rank" in done.stdout
     assert "pipeline z" in done.stdout
+    assert "predicted time of a step" in done.stdout
     estimated = float(re.search(r"memory per rank: ([\d.]+) kB", done.stdout)[1])  # type: ignore[index]
-    assert uzushio("run", channel, "--ranks", 2, "--set", "time.steps=2").returncode == 0
+    assert uzushio("run", channel, *given, "--set", "time.steps=2").returncode == 0
     text = (tmp_path / "run/summary.json").read_text()
     held = int(re.search(r'"bytes_per_rank": (\d+)', text)[1])  # type: ignore[index]
     assert estimated == pytest.approx(held / 1000, rel=0.01)

@@ -1,6 +1,7 @@
 #include "solvers/channel/estimate.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "linalg/partitioned.hpp"
 #include "linalg/pipelined.hpp"
@@ -113,6 +114,16 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
     return traffic;
 }
 
+/// Return positions along an axis of the process grid, among which are ranks with all pairs of
+/// block sizes of these totals, with and without neighbours.
+std::set<int> positions(int parts, std::initializer_list<int> totals) {
+    std::set<int> found{0, std::min(1, parts - 1), std::max(parts - 2, 0), parts - 1};
+    for (const int total : totals)
+        for (const int at : {total % parts - 1, total % parts, total % parts + 1})
+            found.insert(std::clamp(at, 0, parts - 1));
+    return found;
+}
+
 } // namespace
 
 Estimate estimate(const Parameters& p) {
@@ -122,8 +133,10 @@ Estimate estimate(const Parameters& p) {
     std::int64_t all_ends = 0;
     for (int z = 0; z < p.pz; ++z)
         all_ends += linalg::Partitioned::interface_rows(block(p.nz(), p.pz, z).size());
-    for (int z = 0; z < p.pz; ++z)
-        for (int y = 0; y < p.py; ++y) {
+    const int wide = block(modes.kx, p.py, 0).size() * modes.columns_y();
+    const int narrow = block(modes.kx, p.py, p.py - 1).size() * modes.columns_y();
+    for (const int z : positions(p.pz, {p.nz(), wide, narrow}))
+        for (const int y : positions(p.py, {modes.my, modes.kx})) {
             Part part{};
             part.planes = block(p.nz(), p.pz, z).size();
             part.rows = block(modes.my, p.py, y).size();

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from uzushio._base.config.quantities import Magnitude
+from uzushio._base.config.quantities import Magnitude, Rate, Seconds, Size
 from uzushio._base.config.section import Positive, Section, unit
 from uzushio.case.model import Case, Length, Statistics
 
@@ -137,15 +137,31 @@ class Numerics(Section):
     dealiasing: Literal["3/2", "2/3", "none"] = Field(
         "3/2", description="dealiasing rule for products"
     )
-    scheme: Literal["pipelined", "transpose", "partitioned"] = Field(
-        "pipelined",
-        description="parallel scheme of the tridiagonal solves along z; partitioned: the solution "
-        "depends on the number of ranks by rounding",
+    scheme: Literal["auto", "pipelined", "transpose", "partitioned"] = Field(
+        "auto",
+        description="parallel scheme of the tridiagonal solves along z; auto: the one that is "
+        "predicted to be fastest; partitioned: the solution depends on the number of ranks by "
+        "rounding",
+    )
+
+
+class Network(Section):
+    """Network of a machine, for predicted times. The defaults are those of a common cluster."""
+
+    latency: Seconds = Field(2e-6, description="time of a short message between nodes")
+    rate: Rate = Field(10e9, description="bytes per second that a node sends")
+    ranks_per_node: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="null: as the launcher says, or the cores of this machine"
+    )
+    nodes_at_full_rate: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="nodes among which an all-to-all reaches the rate; among more it decreases "
+        "with the cube root of their number, as across a torus; null: any number",
     )
 
 
 class Decomposition(Section):
-    """Process grid along y and z. If neither is given, it is chosen automatically."""
+    """Process grid along y and z. If neither is given, the predicted time is the least."""
 
     py: Annotated[int, Field(ge=1)] | None = Field(
         None, description="number of ranks that share a plane; null: automatic"
@@ -153,6 +169,10 @@ class Decomposition(Section):
     pz: Annotated[int, Field(ge=1)] | None = Field(
         None, description="number of ranks between the walls; null: automatic"
     )
+    memory_per_rank: Size | None = Field(
+        None, description="limit of the solver's arrays in the automatic choice; null: none"
+    )
+    network: Network = Network()
 
     @model_validator(mode="after")
     def _both(self) -> Self:

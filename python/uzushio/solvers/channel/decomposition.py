@@ -8,6 +8,7 @@ from typing import Any
 import uzushio._core as _core
 from uzushio.errors import CaseError
 from uzushio.solvers.channel.case import ChannelCase
+from uzushio.solvers.channel.prediction import Prediction, predict, ranks_per_node
 
 core: Any = _core.channel
 
@@ -16,13 +17,12 @@ DEALIASING = {
     "2/3": core.Dealiasing.two_thirds,
     "none": core.Dealiasing.none,
 }
-#: Memory limit of a rank that a decomposition should keep, in arrays of the size of its part of a
-#: field.
-MAX_ARRAYS = 14.0
+#: Schemes of the solves along z; of equal times the first one is chosen.
+SCHEMES = ("pipelined", "partitioned", "transpose")
 
 
-def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
-    """Return the parameters of the compiled solver for a case on a Py × Pz grid of ranks."""
+def core_parameters(case: ChannelCase, py: int, pz: int, scheme: str) -> Any:
+    """Return the parameters of the compiled solver on a Py × Pz grid, with a scheme along z."""
     result = core.Parameters()
     result.nx, result.ny = case.grid.nx, case.grid.ny
     result.lx, result.ly = case.grid.lx, case.grid.ly
@@ -32,7 +32,7 @@ def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
     result.forcing = core.Forcing.flow_rate if rate else core.Forcing.pressure_gradient
     result.drive = case.flow.drive
     result.dealiasing = DEALIASING[case.numerics.dealiasing]
-    result.scheme = case.numerics.scheme
+    result.scheme = scheme
     result.py, result.pz = py, pz
     return result
 
@@ -49,15 +49,39 @@ def kept_modes(case: ChannelCase) -> tuple[int, int]:
     return kx, ky
 
 
-def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
-    """Choose Py × Pz for a number of ranks, unless the case gives it.
-
-    Ranks that share a plane need all-to-alls, so Py is the minimum among the process grids whose
-    busiest rank holds at most `MAX_ARRAYS` or, if all hold more, 1.2 times the minimum.
+def decompose(case: ChannelCase, ranks: int) -> Prediction:
+    """Choose process grid and scheme for a number of ranks, unless the case gives them.
 
     Raises:
         CaseError: if the process grid of the case, or every process grid, does not fit the grid.
     """
+    return predictions(case, ranks)[0]
+
+
+def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
+    """Return the predictions of all possible process grids and schemes, the chosen one first.
+
+    Those that need more memory than `decomposition.memory_per_rank` follow the others.
+
+    Raises:
+        CaseError: as `decompose`.
+    """
+    given, node = case.numerics.scheme, ranks_per_node(case, ranks)
+    schemes = SCHEMES if given == "auto" else (given,)
+    found = []
+    for py, pz in _fitting(case, ranks):
+        for scheme in schemes if pz > 1 else schemes[:1]:  # all are the same on one rank in z
+            with contextlib.suppress(ValueError):  # a rank has more values than MPI can count
+                need = core.estimate(core_parameters(case, py, pz, scheme))
+                found.append(predict(case, (py, pz), scheme, need.bytes, need.traffic, node))
+    if not found:
+        raise CaseError(f"the grid is too large for {ranks} ranks; use more of them.")
+    limit = case.decomposition.memory_per_rank or float("inf")
+    return sorted(found, key=lambda one: (max(0, one.memory - limit), one.seconds))
+
+
+def _fitting(case: ChannelCase, ranks: int) -> list[tuple[int, int]]:
+    """Return the process grids that fit the grid: that of the case, or all of so many ranks."""
     given = case.decomposition
     widest = min(kept_modes(case)[0], case.grid.ny)
     if given.py is not None and given.pz is not None:
@@ -72,7 +96,7 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
                 f"decomposition {given.py} x {given.pz} is too fine for the grid: py can be at "
                 f"most {widest} (modes in x) and pz at most {case.grid.nz} (cells in z)."
             )
-        return given.py, given.pz
+        return [(given.py, given.pz)]
     fits = [
         (py, ranks // py)
         for py in range(1, min(ranks, widest) + 1)
@@ -83,15 +107,4 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
             f"{ranks} ranks do not fit the grid: they must be py x pz with py <= {widest} (modes "
             f"in x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
         )
-
-    if len(fits) == 1:
-        return fits[0]
-    needs = {}
-    for fit in fits:
-        with contextlib.suppress(ValueError):  # a rank has more values than MPI can count
-            needs[fit] = core.estimate(core_parameters(case, *fit))
-    if not needs:
-        raise CaseError(f"the grid is too large for {ranks} ranks; use more of them.")
-    held = {fit: arrays(case, need.bytes, ranks) for fit, need in needs.items()}
-    most = max(MAX_ARRAYS, 1.2 * min(held.values()))
-    return next(fit for fit in needs if held[fit] <= most)
+    return fits

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from uzushio._base.config.quantities import show_time
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.solvers.channel import diverged, fft_plans, initial, published, stored_modes, timing
 from uzushio.solvers.channel import statistics as averages
 from uzushio.solvers.channel.case import STABLE_CFL, ChannelCase
 from uzushio.solvers.channel.decomposition import (
-    MAX_ARRAYS,
     arrays,
     core,
     core_parameters,
     decompose,
     kept_modes,
+    predictions,
 )
 from uzushio.solvers.channel.interpolation import Interpolation
+from uzushio.solvers.channel.prediction import Prediction, ranks_per_node
 from uzushio.solvers.channel.stored_modes import COMPONENTS
 from uzushio.solvers.contract import (
     Estimate,
@@ -55,23 +57,18 @@ class ChannelSolver(Solver):
     def estimate(cls, case: Case, ranks: int) -> Estimate:
         """Estimate memory, messages and files of the case on `ranks` ranks."""
         case = cast(ChannelCase, case)
-        py, pz = decompose(case, ranks)
-        grid = case.grid
-        try:
-            needs = core.estimate(core_parameters(case, py, pz))
-        except ValueError as error:
-            raise CaseError(f"grid: {error}.") from None
+        ranked = predictions(case, ranks)
+        chosen, grid = ranked[0], case.grid
+        needs = core.estimate(core_parameters(case, chosen.py, chosen.pz, chosen.scheme))
         faces = grid.wall_faces()
         plus = case.flow.expected_u_tau / case.flow.viscosity
         heights = np.diff(faces)
-        held = arrays(case, needs.bytes, ranks)
-        crowded = [f"more than {MAX_ARRAYS:.0f} arrays: a rank has few planes or rows"]
         kept_x, kept_y = kept_modes(case)
         return Estimate(
             grid=f"{grid.nx} x {grid.ny} x {grid.nz} points in {grid.lx:.4g} x {grid.ly:.4g} x 2, "
-            f"on {py} x {pz} ranks in y and z",
+            f"on {chosen.py} x {chosen.pz} ranks in y and z",
             memory_per_rank=needs.bytes,
-            field_arrays=held,
+            field_arrays=arrays(case, needs.bytes, ranks),
             traffic={
                 kind: Traffic(messages, sent)
                 for kind, (_, messages, sent) in needs.traffic.items()
@@ -81,7 +78,7 @@ class ChannelSolver(Solver):
                 f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
                 f"dx+ = {grid.lx / grid.nx * plus:.1f}, dy+ = {grid.ly / grid.ny * plus:.1f}, "
                 f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
-                *(crowded if held > MAX_ARRAYS else []),
+                *([_ranking(case, ranked, ranks)] if ranks > 1 else []),
             ),
             checkpoint_bytes=16 * len(COMPONENTS) * grid.nz * (2 * kept_y - 1) * kept_x,
             field_bytes=dict.fromkeys(COMPONENTS, 8 * grid.nx * grid.ny * grid.nz),
@@ -107,8 +104,9 @@ class ChannelSolver(Solver):
         known = self.comm.bcast(fft_plans.load() if self.comm.rank == 0 else "")
         if known:
             core.import_wisdom(known)
+        chosen = _agreed(self.case, comm)
         self.core = core.Solver(
-            core_parameters(self.case, *decompose(self.case, comm.size)),
+            core_parameters(self.case, chosen.py, chosen.pz, chosen.scheme),
             comm.handle,
             self.sections.core,
         )
@@ -385,3 +383,23 @@ class ChannelSolver(Solver):
             },
             "bytes_per_rank": max(self.comm.allgather(self.core.bytes)),
         }
+
+
+def _agreed(case: ChannelCase, comm: MPI.Comm) -> Prediction:
+    """Return process grid and scheme as rank 0 chooses them, which knows the ranks of its node."""
+    chosen: Prediction = comm.bcast(decompose(case, comm.size))  # errors are those of all ranks
+    return chosen
+
+
+def _ranking(case: ChannelCase, ranked: Sequence[Prediction], ranks: int) -> str:
+    """Return a sentence with the predicted times of the chosen process grid and the next ones."""
+    best = ranked[0]
+    others = ", ".join(
+        f"{one.py} x {one.pz} {one.scheme} {show_time(one.seconds)}" for one in ranked[1:4]
+    )
+    return (
+        f"predicted time of a step with {ranks_per_node(case, ranks)} ranks a node: "
+        f"{show_time(best.seconds)} on {best.py} x {best.pz} ranks, {best.scheme} "
+        f"(computing {show_time(best.computing)}, all-to-alls of planes {show_time(best.planes)}, "
+        f"along z {show_time(best.column)})" + (f"; next: {others}" if others else "")
+    )

@@ -42,8 +42,8 @@ def seconds_per_step(case: ChannelCase, ranks: int) -> float:
     grid = case.grid
     small = {name: min(points, getattr(grid, name)) for name, points in _TRIAL.items()}
     trial = case.model_copy(update={"grid": grid.model_copy(update=small | {"faces": None})})
-    py, pz = decompose(case, ranks)
-    part = grid.nx * -(-grid.ny // py) * -(-grid.nz // pz)
+    chosen = decompose(case, ranks)
+    part = grid.nx * -(-grid.ny // chosen.py) * -(-grid.nz // chosen.pz)
     scale = part * np.log2(grid.nx * grid.ny)
     return float(_measure(trial) * scale / (_points(small) * np.log2(small["nx"] * small["ny"])))
 
@@ -60,7 +60,7 @@ def _measure(case: ChannelCase) -> float:
     if known:
         core.import_wisdom(known)
     solver: Any = core.Solver(
-        core_parameters(case, 1, 1), MPI.COMM_SELF.handle, SectionMonitor().core
+        core_parameters(case, 1, 1, "pipelined"), MPI.COMM_SELF.handle, SectionMonitor().core
     )
     for mode in initial.modes(case):
         solver.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)

@@ -1,0 +1,83 @@
+"""Process grid and scheme of a channel flow are those of the least predicted time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from uzushio.solvers.channel.case import ChannelCase
+from uzushio.solvers.channel.decomposition import decompose, predictions
+
+
+def case(n: tuple[int, int, int], **decomposition: Any) -> ChannelCase:
+    nx, ny, nz = n
+    return ChannelCase.model_validate(
+        {
+            "solver": "channel",
+            "grid": {"nx": nx, "ny": ny, "nz": nz, "lx": 16, "ly": 6.4},
+            "flow": {"reynolds_tau": 180},
+            "time": {"steps": 1, "dt": 1e-4},
+            "decomposition": decomposition,
+        }
+    )
+
+
+#: Tofu-D: twelve nodes of a unit are directly connected. Yamamoto runs 12 x 480 nodes of it.
+TOFU = {"ranks_per_node": 12, "latency": 1e-6, "rate": 20e9, "nodes_at_full_rate": 12}
+
+
+def test_ranks_of_a_plane_are_a_unit_of_the_network() -> None:
+    chosen = decompose(case((14400, 13824, 5760), network=TOFU), 69120)
+    assert (chosen.py, chosen.pz) == (144, 480)
+
+
+def test_few_ranks_share_planes_on_one_node() -> None:
+    chosen = decompose(case((288, 288, 120), network={"ranks_per_node": 48}), 48)
+    assert chosen.py <= 6
+    chosen = decompose(case((128, 128, 128), network={"ranks_per_node": 2}), 2)
+    assert (chosen.py, chosen.pz, chosen.scheme) == (1, 2, "pipelined")
+
+
+def test_a_long_column_is_partitioned_where_chunks_are_few() -> None:
+    # 2016 modes are 32 chunks of 64 at most, and 64 ranks wait for each other in each sweep.
+    flow = case((64, 64, 1024), py=1, pz=64, network={"ranks_per_node": 64})
+    assert decompose(flow, 64).scheme == "partitioned"
+
+
+def test_a_slow_network_keeps_all_to_alls_within_nodes() -> None:
+    slow = case((512, 512, 512), network={"ranks_per_node": 16, "rate": 1e8, "latency": 1e-4})
+    assert 16 % decompose(slow, 256).py == 0
+
+
+def test_what_the_case_gives_is_kept() -> None:
+    given = case((64, 64, 64), py=2, pz=4).model_copy(update={})
+    given = given.model_copy(
+        update={"numerics": given.numerics.model_copy(update={"scheme": "transpose"})}
+    )
+    chosen = decompose(given, 8)
+    assert (chosen.py, chosen.pz, chosen.scheme) == (2, 4, "transpose")
+
+
+def test_the_limit_of_memory_goes_before_the_time() -> None:
+    flow = case((288, 288, 120), network={"ranks_per_node": 48})
+    ranked = predictions(flow, 48)
+    least = min(one.memory for one in ranked)
+    assert ranked[0].memory > least
+    limited = case(
+        (288, 288, 120), network={"ranks_per_node": 48}, memory_per_rank=ranked[0].memory - 1
+    )
+    chosen = decompose(limited, 48)
+    assert chosen.memory < ranked[0].memory
+    assert chosen.seconds == min(one.seconds for one in ranked if one.memory < ranked[0].memory)
+
+
+@pytest.mark.parametrize("scheme", ["pipelined", "partitioned", "transpose"])
+def test_more_latency_and_a_lower_rate_take_longer(scheme: str) -> None:
+    def seconds(**network: float) -> float:
+        flow = case((64, 64, 64), py=2, pz=8, network={"ranks_per_node": 4, **network})
+        of = {one.scheme: one.seconds for one in predictions(flow, 16)}
+        return of[scheme]
+
+    assert seconds() < seconds(latency=1e-3)
+    assert seconds() < seconds(rate=1e8)
