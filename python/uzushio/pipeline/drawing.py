@@ -11,9 +11,10 @@ import numpy as np
 
 from uzushio._base.parallel.sync import collective
 from uzushio.errors import PipelineError, RenderError
+from uzushio.pipeline.blocks import block_of, lines_of
 from uzushio.pipeline.context import Context, PartSource, Setup
-from uzushio.pipeline.need import Need, Part
-from uzushio.pipeline.stream import Coordinates, Grid, Stream
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.stream import Grid, Stream
 from uzushio.raycast import Block
 from uzushio.raycast.ghosts import max_touched
 from uzushio.render.bodies import with_bodies
@@ -286,7 +287,7 @@ class Drawing:
             if self._blocks is not None and self._blocks[0] is context.values:
                 blocks = self._blocks[1]
             else:
-                blocks = [_block(part) for part in context.parts(need)]
+                blocks = [block_of(part) for part in context.parts(need)]
             self._blocks = (context.values, blocks) if self.keeps_blocks else None
         domain = lines_of(context.stream.grid_of(need.fields[0]))
         assert domain is not None
@@ -378,33 +379,3 @@ def notes_of(picture: Picture) -> list[str]:
     nan = "Some values are not finite, and are drawn in the colour for NaN."
     notes = [*picture.notes, *([nan] if picture.nan_count else [])]
     return notes or ([BLANK] if picture.blank else [])
-
-
-def lines_of(grid: Grid) -> Coordinates | None:
-    """Return the coordinates of the drawn domain: up to the end of the period where periodic."""
-    return None if grid.coordinates is None else grid.lines(grid.wrapped_points)
-
-
-def _block(part: Part) -> Block:
-    """Make a ray caster's block of a part; a flat part has its values twice, by stride 0."""
-    fields = {
-        name: values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
-        for name, values in part.fields.items()
-    }
-    whole = lines_of(part.grid)
-    assert whole is not None
-    if min(part.grid.points.count) > 1:
-        return Block(part.coordinates, part.stored.start, part.cells, fields)
-    flat = [n == 1 for n in part.grid.points.count]
-    shape = [2 if one else n for one, n in zip(flat, part.stored.count, strict=True)]
-    cells = [one or n for one, n in zip(flat, part.cells.count, strict=True)]
-    places = part.stored.slices(part.grid.points.start)
-    return Block(
-        [
-            line if one else line[place]
-            for one, line, place in zip(flat, thickened(whole), places, strict=True)
-        ],
-        part.stored.start,
-        (part.cells.start, [int(n) for n in cells]),
-        {name: np.broadcast_to(values, shape) for name, values in fields.items()},
-    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.pipeline.drawing import lines_of
+from uzushio.pipeline.blocks import lines_of
 from uzushio.pipeline.stream import Grid, Stream
 from uzushio.render.plates import thickened
 from uzushio.staging.datamodel import Mesh

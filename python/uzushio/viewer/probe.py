@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio._base.parallel.sync import minimum
-from uzushio.pipeline.drawing import lines_of
+from uzushio.pipeline.blocks import lines_of
 from uzushio.pipeline.need import Part
 from uzushio.render.cameras import Vector
 from uzushio.render.plates import thickened

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uzushio.domain.box import Box, Triple
-from uzushio.solvers.contract import Association, SolverField, SolverMesh
+from uzushio.solvers.fields import Association, SolverField, SolverMesh
 
 _ASSOCIATION: dict[str, Association] = {"cell": "element", "vertex": "vertex"}
 
