@@ -51,6 +51,23 @@ def test_the_checkpoints_of_a_run_are_drawn_by_its_solver(
     assert again.returncode == 1 and "holds the results of another reader job" in again.stderr
 
 
+def test_blank_pictures_alone_are_a_failure(uzushio: Run, folder: Path) -> None:
+    layers = {
+        "nothing": "slice: {field: u, normal: x, at: 9",
+        "later": "isosurface: {field: u, values: 1.5",
+    }
+    for name, layer in layers.items():
+        (folder / "p.yaml").write_text(f"actions: [{{{layer}, view: {{size: [64, 48]}}}}}}]\n")
+        done = uzushio("render", "p.yaml", "--from", "steps.zarr", "--ranks", 2, "--out", name)
+        assert len([*(folder / name / "pictures").iterdir()]) == 2
+        if name == "nothing":
+            assert done.returncode == 1
+            assert "All 2 pictures are blank: nothing of the layers is in view." in done.stderr
+        else:  # the surface is there at the second step
+            assert done.returncode == 0, done.stderr
+            assert "At step 0: There is no surface of u = 1.5" in done.stderr
+
+
 def test_earlier_results_are_removed_when_the_first_step_has_arrived(
     uzushio: Run, folder: Path
 ) -> None:
