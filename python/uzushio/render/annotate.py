@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
 from uzushio.render.background import on_background, plain
-from uzushio.render.bodies import BODY, BodySlice, BodySurface
+from uzushio.render.bodies import BodySlice, BodySurface
 from uzushio.render.cameras import Rectangle
 from uzushio.render.casting import Bounds, ColorScale
 from uzushio.render.legend import ColorBar, ColorPatch, LegendEntry
@@ -62,7 +62,7 @@ class Caption:
             scale = self.scales.get(number)
             if isinstance(layer, BodySlice | BodySurface):
                 if scale is None or scale.values[0] < 0.5:
-                    found.append(ColorPatch("bodies", "", (), BODY))
+                    found.append(ColorPatch(*layer.legend))
             elif scale is not None:
                 if scale.colors.legend and scale.known:
                     found.append(self._bar(scale))

@@ -14,11 +14,21 @@ _RIM = Colors(map=(RIM, RIM), limits=(0.3, 0.7), below="none", above="none", nan
 
 
 class BodySlice(SliceLayer):
-    """Bodies in the plane of a slice; transparent in the fluid."""
+    """Bodies in the plane of a slice, or their rims; transparent in the fluid."""
+
+    @property
+    def legend(self) -> tuple[str, str, tuple[float, ...], str]:
+        """Text, unit, values and colour of the entry in the legend."""
+        return ("rims of bodies", "", (), RIM) if self.color is _RIM else ("bodies", "", (), BODY)
 
 
 class BodySurface(IsosurfaceLayer):
     """Surfaces of bodies."""
+
+    @property
+    def legend(self) -> tuple[str, str, tuple[float, ...], str]:
+        """Text, unit, values and colour of the entry in the legend."""
+        return "bodies", "", (), BODY
 
 
 def with_bodies(view: View, mask: str, conducted: Collection[str] = ()) -> View:

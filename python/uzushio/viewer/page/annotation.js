@@ -5,10 +5,10 @@ import { button, byId, make } from "./dom.js";
 
 /** Settings of a view that the schema describes well enough, in their order. */
 const KEYS = [
-  "title", "time_stamp", "legend", "axes", "outline", "orientation", "length_unit", "text_size", "samples",
+  "title", "time_stamp", "legend", "bodies", "axes", "outline", "orientation", "length_unit", "text_size", "samples",
 ];
 const LABELS = {
-  title: "Title", time_stamp: "Time stamp", legend: "Colour bars", axes: "Axes with ticks",
+  title: "Title", time_stamp: "Time stamp", legend: "Colour bars", bodies: "Bodies", axes: "Axes with ticks",
   outline: "Edges of the domain", orientation: "Arrows of the axes", length_unit: "Unit of lengths",
   text_size: "Size of text", samples: "Samples",
 };
