@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from _browser import chromium
@@ -45,6 +45,10 @@ LAYERS = {
 #: Goals: seconds to the first picture; pictures a second; milliseconds from pointer to picture.
 FIRST, DRAGGING, FULL, MEDIAN, LATE = 2.0, 20.0, 8.0, 120.0, 250.0
 LIMIT = 60_000.0  # milliseconds
+#: Packages whose imports are recorded.
+PACKAGES = ("numpy", "matplotlib", "aiohttp", "pydantic", "mpi4py", "uzushio")
+#: A line of Python's times of imports: microseconds of the module itself and with others, name.
+IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\w+)")
 #: Record of the size of a picture in JPEG.
 FRAME = "size of a frame"
 
@@ -68,13 +72,19 @@ class LiveView:
 
 
 @contextmanager
-def live_view(source: Path, *more: str) -> Iterator[LiveView]:
-    """Start a live view with further options, and end it after the block."""
+def live_view(source: Path, *more: str, imports: IO[str] | None = None) -> Iterator[LiveView]:
+    """Start a live view with further options, and end it after the block.
+
+    Its times of imports are written to the file `imports`.
+    """
+    timed = {"PYTHONPROFILEIMPORTTIME": "1"} if imports else {}
     started = time.time()
     process = subprocess.Popen(
         [sys.executable, "-m", "uzushio", "view", str(source), *more],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
+        stderr=imports,
+        env=os.environ | timed,
         text=True,
     )
     try:
@@ -204,8 +214,21 @@ def start(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
         record("… until it prints the address", median_of(command), "s"),
         record("… of which its main thread computes", median_of(computed), "s"),
         record("… of which it waits for a processor", median_of(waited), "s"),
+        *(record(f"… imports: {name}", value, "s") for name, value in imports(stored).items()),
         record("page opened to the first picture", median_of(opening), "s", FIRST, at_most=True),
     ]
+
+
+def imports(stored: Path) -> dict[str, float]:
+    """Return the seconds of imports of a live view until its address, all and by package.
+
+    Those of a package are of its own modules. The measurement itself adds some per cent.
+    """
+    with tempfile.TemporaryFile("w+") as file, live_view(stored, imports=file):
+        file.seek(0)
+        lines = [found for line in file if (found := IMPORT.match(line))]
+    own = {name: sum(int(one[1]) for one in lines if one[2] == name) / 1e6 for name in PACKAGES}
+    return {"all": sum(int(one[1]) for one in lines) / 1e6, **own}
 
 
 def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Record]:
