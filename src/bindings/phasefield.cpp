@@ -48,10 +48,10 @@ void construct(Model* self, std::uintptr_t comm, int nx, int ny, double diffusio
 }
 
 Observations observe(const Model& model, std::vector<int> steps, const Layers& values,
-                     const std::optional<Layers>& weights, double weight) {
+                     const std::optional<Layers>& weights, double weight, double huber) {
     const LayeredRows weight_rows = weights ? rows_of(*weights) : LayeredRows{};
     const nb::gil_scoped_release unlock;
-    return {model.halo(), std::move(steps), rows_of(values), weight_rows, weight};
+    return {model.halo(), std::move(steps), rows_of(values), weight_rows, weight, huber};
 }
 
 std::pair<std::pair<int, int>, std::pair<int, int>> own(const Model& model) {
@@ -130,7 +130,8 @@ void bind_phasefield(nb::module_& module) {
         .def("trajectory", &Model::trajectory, "steps"_a, nb::keep_alive<0, 1>(), Released())
         .def("checkpoints", &Model::checkpoints, "steps"_a, nb::keep_alive<0, 1>(), Released())
         .def("observe", &observe, "steps"_a, "values"_a.noconvert(), "weights"_a.noconvert().none(),
-             "weight"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>())
+             "weight"_a, "huber"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(),
+             nb::keep_alive<0, 4>())
         .def("forward", &Model::forward, "phi"_a.noconvert(), "m"_a, "first"_a, "last"_a,
              "trajectory"_a.none(), "observations"_a.none(), Released())
         .def("misfit", &Model::misfit, "phi"_a.noconvert(), "step"_a, "observations"_a, Released())

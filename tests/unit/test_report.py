@@ -336,6 +336,25 @@ def test_the_estimates_of_an_assimilation_stand_first_with_their_deviations(tmp_
     assert sum(tag == "table" for tag, _ in summary) >= 1  # the estimates are in no fold
 
 
+def test_a_poor_fit_stands_beside_the_estimates(tmp_path: Path) -> None:
+    run = assimilation(tmp_path / "run")
+    summary = json.loads((run / "summary.json").read_text())
+    summary["results"]["fit"] = {
+        "values": 520192,
+        "ratio": 27.44,
+        "expected_at_most": 1.0,
+        "spread": 0.00196,
+        "chi_square": 27.4,
+        "robust_chi_square": 1.598,
+        "beyond_5_sigma": 10729,
+        "verdict": "poor",
+    }
+    (run / "summary.json").write_text(json.dumps(summary))
+    page = Page(write_report([run]))
+    assert "27.44 (expected 1 ± 0.002)" in page.text
+    assert "The fit is poor: the model, the sigmas or some observations are wrong" in page.text
+
+
 def test_a_missing_deviation_has_a_reason(tmp_path: Path) -> None:
     page = Page(write_report([assimilation(tmp_path / "run", sd=None, note="it is at its bound")]))
     assert ": m = 0.9999 (truth 1)." in page.text and "it is at its bound" in page.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ class Observations:
         values: shape (len(steps), rows, columns); ignored where the weight is 0.
         weight: 1/sigma² of a value: a number, an array (rows, columns), or one array for each step;
             0 for missing values.
+        huber: larger residuals than so many sigma count linearly in the misfit (Huber's norm);
+            infinite: all are squared.
 
     Raises:
         ValueError: values or weights are masked; a missing value has the weight 0.
@@ -27,6 +30,7 @@ class Observations:
     steps: Sequence[int]
     values: np.ndarray
     weight: float | np.ndarray
+    huber: float = math.inf
 
     def __post_init__(self) -> None:
         unmasked(self.values, "the array of observations")
@@ -47,6 +51,28 @@ class Observations:
     def index_of(self, step: int) -> int | None:
         """Return the index of a step in `steps`; None if it was not observed."""
         return list(self.steps).index(step) if step in self.steps else None
+
+    def standardised(self, index: int, state: np.ndarray) -> np.ndarray:
+        """Return observation minus state at `steps[index]` in sigma; 0 where none is observed."""
+        weight = np.asarray(self.weight_of(index))
+        difference: np.ndarray = self.values[index] - state
+        difference *= np.sqrt(weight)
+        if weight.ndim:
+            difference[weight <= 0.0] = 0.0
+        return difference
+
+    def residual(self, index: int, state: np.ndarray) -> np.ndarray:
+        """Return state minus observation at `steps[index]`, limited to ± huber sigma.
+
+        Times the weight it is the derivative of the misfit; half the weight times it times (twice
+        the difference minus it) is the misfit.
+        """
+        difference: np.ndarray = state - self.values[index]
+        if math.isinf(self.huber):
+            return difference
+        with np.errstate(divide="ignore"):
+            limit = self.huber / np.sqrt(self.weight_of(index))
+        return np.asarray(np.clip(difference, -limit, limit))
 
     def add_weighted(self, index: int, values: np.ndarray, out: np.ndarray) -> None:
         """Add weighted values of `steps[index]` to `out`; where the weight is 0, nothing."""

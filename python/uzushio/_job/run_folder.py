@@ -31,6 +31,7 @@ PUBLISHED = "published"
 ESTIMATE = "estimate.zarr"
 OBSERVATIONS = "observations.zarr"
 HISTORY = "history.csv"
+FIT = "fit.csv"
 MEMBERS = "members"
 MEMBERS_TABLE = "members.csv"
 STEERING = "steering.jsonl"
@@ -45,6 +46,7 @@ _WRITTEN = (
     ESTIMATE,
     OBSERVATIONS,
     HISTORY,
+    FIT,
     MEMBERS,
     MEMBERS_TABLE,
     STEERING,

@@ -52,6 +52,7 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
         job.restored = job.latest = found.path
         work.problem.observe()
         work.start(found)
+        work.choose()
         step, root = work.parts.search.iteration, job.rank == 0
         before: Mapping[str, Any] | None = comm.bcast(_summary_of(run, step) if root else None)
         members: list[Member] = comm.bcast(_members(work, run, case) if root else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from uzushio._base.store import checkpoint
 from uzushio.assimilation import saved
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.ensemble import MemberFiles
+from uzushio.assimilation.fit import Fit
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Parts, Problem
@@ -31,7 +33,10 @@ class Assimilation:
         case: the case.
         comm: communicator of all ranks.
         problem: components of the assimilation.
-        windows: steps of each stage's window; after `start`.
+        windows: steps of each stage's window; after `start`. The last two are the whole run if it
+            was tried again.
+        remarks: sentences on stages that were not handed on, and on a search that was repeated.
+        tried_again: J of the first and of the second search of the whole run, or None.
         parts: the search and its components; after `start`.
         history: a row for each iteration.
     """
@@ -42,6 +47,10 @@ class Assimilation:
         self.problem = Problem(case, comm)
         self.history = History([one.name for one in self.problem.model.parameters])
         self.windows: list[int] = []
+        self.remarks: list[str] = []
+        self.tried_again: dict[str, float | None] | None = None
+        self._fresh = False  # whether the stage began at the first guess
+        self._kept: np.ndarray | None = None  # result of the first search, in the model's units
         self.parts: Parts
         self._began = time.monotonic()
 
@@ -55,6 +64,8 @@ class Assimilation:
             rows = found.manifest.attributes["history"]
             problem.pass_stages(self.history.windows_of(rows))
         self.windows = problem.windows()
+        if found is not None and found.manifest.attributes.get("tried_again") is not None:
+            self.windows.append(self.windows[-1])
         if found is None:
             window = self.windows[0]
             units = problem.scales(problem.guess, window)
@@ -62,7 +73,8 @@ class Assimilation:
             attributes = found.manifest.attributes
             window = self.windows[attributes["search"]["stage"]]
             units = [float(unit) for unit in attributes["units"]]
-        self.parts = problem.minimiser(units, window)
+            self._fresh = attributes.get("fresh", False)
+        self.parts = problem.minimiser(units, window, self._fresh)
         self.parts.search.rough = len(self.windows) > 1
         if found is not None:
             self._restore(found)
@@ -72,6 +84,9 @@ class Assimilation:
         vectors: dict[str, np.ndarray] = {}
         with collective(self.comm):
             vectors = saved.vectors_of(state, self.problem.model)
+        self._kept = vectors.pop("kept", None)
+        self.remarks = list(attributes.get("remarks", []))
+        self.tried_again = attributes.get("tried_again")
         self.parts.search.restore(vectors, attributes["search"])
         self.history.restore(attributes["history"])
         self.parts.cost.sweeps.counts.restore(attributes["counts"])
@@ -82,6 +97,8 @@ class Assimilation:
         """Return the content of a checkpoint of the search, and the names of its vectors."""
         search, cost, evaluator, space = self.parts
         vectors, numbers = search.stored()
+        if self._kept is not None:
+            vectors["kept"] = self._kept
         attributes = {
             "search": numbers,
             "units": space.scales.tolist(),
@@ -90,6 +107,9 @@ class Assimilation:
             "forward_runs": evaluator.forward_runs,
             "gradients": evaluator.gradients,
             "posed": saved.posed(self.case),
+            "fresh": self._fresh,
+            "remarks": self.remarks,
+            "tried_again": self.tried_again,
         }
         writes = self.problem.groups.mine == 0
         state = saved.state_of(vectors, attributes, self.problem.model, writes, self.comm)
@@ -98,16 +118,105 @@ class Assimilation:
         return taken, set(vectors)
 
     def next_stage(self) -> None:
-        """Begin the next stage, with a longer window."""
-        search, cost, evaluator, _ = self.parts
+        """Begin the next stage, with a longer window, at the current point.
+
+        It begins at the first guess if the search of the whole run is repeated, or if a parameter
+        is at a bound: the observations of the window did not determine it.
+        """
+        again = self.tried_again is not None
+        held = [] if again else self.parts.space.at_bounds(self.parts.search.point)
+        if held:
+            names = " and ".join(self.history.parameters[index] for index in held)
+            self.remarks.append(
+                f"The stage of {self.history.window} steps ended with {names} at a bound; the next "
+                "one begins at the first guess."
+            )
+        handed_on = self.estimate()
+        self._fresh = again or bool(held)
+        self._begin(self.problem.guess if self._fresh else handed_on)
+        if self._fresh and not again and not math.isfinite(self.parts.search.value):
+            self.remarks.append("J is not finite there; the stage begins at that bound.")
+            self.parts.search.stage -= 1
+            self._fresh = False
+            self._begin(handed_on)
+        if again and not math.isfinite(self.parts.search.value):
+            self.parts.search.ended = "J of the whole run is not finite at the first guess"
+        self.note()
+
+    def _begin(self, start: Guess) -> None:
+        """Begin the next stage at a point."""
+        search, cost, evaluator, space = self.parts
         stage = search.stage + 1
         window = self.windows[stage]
         cost.look_at(self.problem.plan(window))
         evaluator.forget()
+        search.move(space.vector(start.state, start.parameters))
         units = self.problem.scales(self.estimate(), window)
         rough = stage + 1 < len(self.windows)
-        search.next_stage(units, rough=rough, metric=self.problem.metric(window))
-        self.note()
+        search.next_stage(units, rough=rough, metric=self.problem.metric(window, self._fresh))
+
+    def judge(self) -> None:
+        """Add a search of the whole run from the first guess if that by stages fits poorly.
+
+        A last stage that began at the first guess was that search already.
+        """
+        search = self.parts.search
+        is_last = search.stage == len(self.windows) - 1 and not search.rough
+        if search.ended is None or not is_last or len(self.windows) == 1 or self.tried_again:
+            return
+        if self._fresh or search.iteration >= self.case.optimiser.iterations:
+            return
+        if not (self.parts.space.at_bounds(search.point) or self.fit().is_poor):
+            return
+        guess = self.estimate()
+        self._kept = np.concatenate([guess.state.reshape(-1), guess.parameters])
+        self.tried_again = {"first": search.value, "second": None}
+        self.windows.append(self.windows[-1])
+        self.remarks.append(
+            "The search by growing windows ended with a poor fit or at a bound: the whole run is "
+            "tried again from the first guess."
+        )
+
+    def choose(self) -> None:
+        """Keep the better one of two searches of the whole run; call it at their end."""
+        search, _, evaluator, space = self.parts
+        if self._kept is None or self.tried_again is None:
+            return
+        if search.stage < len(self.windows) - 1:  # the second one has not begun
+            return
+        first = self.tried_again["first"]
+        assert first is not None
+        self.tried_again["second"] = search.value if math.isfinite(search.value) else None
+        second, is_first = search.value, not search.value < first
+        self.remarks.append(
+            f"J is {first:.8g} after the first search and {second:.8g} after the second one: the "
+            f"result is that of the {'first' if is_first else 'second'} one."
+        )
+        if is_first:
+            points = space.size - len(self.history.parameters)
+            state = self._kept[:points].reshape(space.shape)
+            evaluator.forget()
+            search.move(space.vector(state, self._kept[points:]))
+            search.begin()
+            search.ended = "the second search did not find a smaller J"
+            self.note()
+        self._kept = None
+
+    def part_of_run(self) -> str:
+        """Return words on the observations that J has looked at; empty if these are all."""
+        window, whole = self.history.window, self.windows[-1]
+        if window >= whole:
+            return ""
+        seen, total = self.problem.observed_within(window), self.problem.observed_counts()[0]
+        return (
+            f"the first {window} of {whole} steps, with {seen} of {total} observations, not the "
+            "whole run"
+        )
+
+    def fit(self) -> Fit:
+        """Return the goodness of fit of the current estimate."""
+        search, cost, _, space = self.parts
+        return self.problem.fit(cost, space, search.point, self.history.window)
 
     def note(self) -> None:
         """Add the current iteration to the history."""

@@ -52,6 +52,16 @@ class Observed(Section):
     sigma: Magnitude = Field(0.1, description="standard deviation of the noise, in a twin")
     seed: Seed = Field(0, description="seed of the noise, in a twin")
     keep: bool = Field(True, description="write a twin's observations into the run's folder")
+    background_check: Magnitude | None = Field(
+        None,
+        description="leave out values further than so many sigma from the run of the first guess; "
+        "null: none",
+    )
+    huber: Magnitude | None = Field(
+        None,
+        description="residuals of more than so many sigma count linearly in J (Huber's norm), so "
+        "that few wrong values have little effect; null: all are squared",
+    )
 
 
 class ControlSection(Section):

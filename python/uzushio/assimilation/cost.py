@@ -1,8 +1,10 @@
 """Cost function J of one group of ranks: misfit to observations and to the background.
 
 J = misfit + ½ Σ ((x − x_b) / σ_b)², over the points of the initial state and over the parameters,
-with x_b the first guess. Up to a constant it is minus the logarithm of the posterior probability
-density, if the errors of observations and background are Gaussian and independent.
+with x_b the first guess. The misfit is that of squares, or with large differences in Huber's norm
+(`Observations.huber`). Up to a constant J is minus the logarithm of the posterior probability
+density, if the errors of background and observations are independent and Gaussian, those of the
+observations with exponential tails for Huber's norm.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from uzushio._base.observations import Observations
 from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio.assimilation.hessian import Hessian, hessian_plan
 from uzushio.assimilation.model import Guess, Model
+from uzushio.assimilation.residuals import quadratic_part
 from uzushio.assimilation.schedule import CheckpointingPlan
 from uzushio.assimilation.sweeps import Counts, Sweeps
 
@@ -191,5 +194,8 @@ class Cost:
         """
         plan = hessian_plan(self.sweeps.plan.steps, states, appends=self.model.appends)
         self.sweeps.release()
-        precisions = (self.precision, self.precisions)
-        return Hessian(self.model, self.observations, guess, precisions, plan, self.counts)
+        precisions, observations = (self.precision, self.precisions), self.observations
+        curved = None
+        if math.isfinite(observations.huber):
+            curved = quadratic_part(self.model, observations, guess, self.sweeps.plan.steps)
+        return Hessian(self.model, observations, guess, precisions, plan, self.counts, curved)

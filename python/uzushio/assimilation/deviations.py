@@ -60,6 +60,12 @@ class Deviation:
             and abs(self.to_minimum) > FAR * self.sd
         )
 
+    def of_part(self, part: str) -> Deviation:
+        """Return it with a remark that it belongs to a part of the run."""
+        if self.sd is None:
+            return self
+        return replace(self, note="; ".join(filter(None, [f"± belongs to {part}", self.note])))
+
     @classmethod
     def unknown(cls, why: str) -> Self:
         """Return an unknown standard deviation, with the reason."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,8 +25,10 @@ from uzushio._base.figure_style import (
     style,
     write_each,
 )
+from uzushio.assimilation import fit_figure
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
+from uzushio.assimilation.fit import Fit
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Quantity
 from uzushio.assimilation.panels import Panels
@@ -35,7 +38,11 @@ _STRONGEST = 4.0
 
 
 def draw(
-    folder: Path, work: Assimilation, panels: Panels, deviations: Sequence[Deviation]
+    folder: Path,
+    work: Assimilation,
+    panels: Panels,
+    deviations: Sequence[Deviation],
+    fit: Fit | None = None,
 ) -> Iterator[Path]:
     """Draw all figures.
 
@@ -44,6 +51,7 @@ def draw(
         work: the assimilation; `output.figures` of its case names the formats.
         panels: fields.
         deviations: standard deviations of the parameters.
+        fit: goodness of fit; None: without its figure.
 
     Yields:
         The path of each file after it is written.
@@ -53,6 +61,8 @@ def draw(
     with style():
         yield from write_each(states(panels, head), folder / "states", formats)
         yield from write_each(progress(work, deviations, head), folder / "progress", formats)
+        if fit is not None:
+            yield from write_each(fit_figure.figure(fit, panels, head), folder / "fit", formats)
 
 
 def states(panels: Panels, title: str) -> Figure:
@@ -141,12 +151,19 @@ def progress(work: Assimilation, deviations: Sequence[Deviation], title: str) ->
     figure = sheet(title, 9.0, 0.9 + 2.3 * count, description=words)
     grid = figure.subplots(count, 1)
     iteration, value, window = (history.of(name) for name in ("iteration", "J", "window"))
-    for number, steps in enumerate(np.unique(window)):
-        part = window == steps
-        last = float(value[part][-1])
-        above = np.where(value[part] > last, value[part] - last, np.nan)
-        label = f"{steps:.0f} steps, J = {last:.8g}"
-        grid[0].semilogy(iteration[part], above, marker=".", color=f"C{number % 8}", label=label)
+    # A stage repeats the iteration at which the one before it ended.
+    starts = [0, *(np.flatnonzero(np.diff(iteration) == 0) + 1), len(iteration)]
+    seen: set[float] = set()
+    for number, (begin, end) in enumerate(itertools.pairwise(starts)):
+        if end == len(iteration) and end - begin == 1 and float(window[begin]) in seen:
+            continue  # the result of the first search, which was kept
+        rows, steps = slice(begin, end), float(window[begin])
+        last = float(value[rows][-1])
+        above = np.where(value[rows] > last, value[rows] - last, np.nan)
+        again = " again" if steps in seen else ""
+        seen.add(steps)
+        label = f"{steps:.0f} steps{again}, J = {last:.8g}"
+        grid[0].semilogy(iteration[rows], above, marker=".", color=f"C{number % 8}", label=label)
     grid[0].set(title="J above the last value of its stage", ylabel="$J - J_\\mathrm{last}$")
     if (above > 0.5).any():
         grid[0].axhline(0.5, color=GREY, lw=0.8, ls="--")
@@ -166,10 +183,12 @@ def progress(work: Assimilation, deviations: Sequence[Deviation], title: str) ->
         label="$|g|_\\infty$",
     )
     grid[1].set(title="Largest element of the projected gradient, scaled", ylabel="$|g|_\\infty$")
+    steps_seen, whole = history.window, work.windows[-1]
+    part = f"of {steps_seen} of {whole} steps" if steps_seen < whole else ""
     for index, quantity in enumerate(parameters):
         known = None if truth is None else float(truth.parameters[index])
         pair = grid[2 + 2 * index : 4 + 2 * index]
-        _parameter(pair[0], pair[1], history, deviations[index], known, quantity)
+        _parameter(pair[0], pair[1], history, deviations[index], known, quantity, part)
     for axes in grid:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("iteration")
@@ -202,12 +221,15 @@ def _parameter(
     found: Deviation,
     truth: float | None,
     quantity: Quantity,
+    part: str,
 ) -> None:
     """Plot one parameter: all iterations, and the last ones at the scale of its band."""
     iteration, values = history.of("iteration"), history.of(quantity.name)
     last = float(values[-1])
     sd = found.best
     deviation = f" ± {sd:.2g}" if sd is not None else ""
+    if part and sd is not None and found.ensemble is None:
+        deviation += f" ({part})"
     _lines(axes, iteration, values, truth)
     label = quantity.name if quantity.unit == "1" else f"{quantity.name} ({quantity.unit})"
     axes.set(title=f"{_labelled(quantity)} = {last:.6g}{deviation}", ylabel=label)

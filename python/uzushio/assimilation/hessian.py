@@ -38,6 +38,7 @@ class Hessian:
         precisions: tuple[float, np.ndarray],
         plan: CheckpointingPlan,
         counts: Counts,
+        curved: Observations | None = None,
     ) -> None:
         """Allocate memory.
 
@@ -48,8 +49,11 @@ class Hessian:
             precisions: second derivatives of the background term, for the state and the parameters.
             plan: checkpointing schedule, from `hessian_plan`.
             counts: steps and runs are added to it.
+            curved: observations whose weight is the second derivative of the misfit at the point;
+                None: `observations`.
         """
         self._model, self._observations, self._plan = model, observations, plan
+        self._curved = observations if curved is None else curved
         self._state, self._parameters = guess.state, guess.parameters
         self._precisions, self._counts = precisions, counts
         state, steps = guess.state, plan.steps
@@ -92,7 +96,7 @@ class Hessian:
         last, observations = self._plan.steps, self._observations
         if not (self._whole and self._ready):
             self._model.forcing(self._now, last, observations, lam)
-        self._model.apply_inverse_covariance(self._tangent, last, observations, mu)
+        self._model.apply_inverse_covariance(self._tangent, last, self._curved, mu)
 
     def _act(self, entry: ScheduleEntry, of_state: np.ndarray, first: bool) -> None:
         """Perform a schedule entry: advance, store or restore the state and its tangent."""
@@ -158,5 +162,5 @@ class Hessian:
             self._states,
             self._tangents,
             self._adjoints,
-            self._observations,
+            self._curved,
         )

@@ -60,6 +60,9 @@ def needs(case: AssimilationCase, ranks: int) -> MemoryNeeds:
     state = 8.0 * kind.points(case) / each
     steps, by_hessian = case.time.steps, case.uncertainty.iterations > 0
     times = observed_times(case)
+    checked = times if case.observations.background_check is not None else 0
+    if case.observations.huber is not None and by_hessian:  # weights of the quadratic part
+        checked += times
     of_gradient = -(-steps // kind.kept_every(case, each))
     states, least = max(of_gradient, 3 * steps if by_hessian else 0), 3 if by_hessian else 1
     if case.trajectory.memory is not None:
@@ -70,7 +73,7 @@ def needs(case: AssimilationCase, ranks: int) -> MemoryNeeds:
         least = max(least, times + 1)
     return MemoryNeeds(
         state=state,
-        observations=times * state,
+        observations=(times + checked) * state,
         optimiser=(2 * case.optimiser.memory + 8) * state,
         others=_LIBRARIES + _OTHERS * state,
         trajectories=states * state,

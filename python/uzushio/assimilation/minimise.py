@@ -129,6 +129,12 @@ class Minimiser:
         self.stage, self.rough, self.ended = self.stage + 1, rough, None
         self.begin()
 
+    def move(self, point: np.ndarray) -> None:
+        """Replace the current point before `next_stage` or `begin`."""
+        self.point[:] = point
+        self._space.project(self.point)
+        self._memory.clear()
+
     def _descend(self) -> tuple[LineSearchStep | None, float]:
         """Search along the direction of lbfgs, and along the gradient if that fails."""
         while True:

@@ -93,6 +93,8 @@ class Model(ABC):
     #: Descriptions of the state and of the parameters, in order.
     state: ClassVar[Quantity]
     parameters: ClassVar[Sequence[Quantity]]
+    #: Whether misfit and forcing follow `Observations.huber` (see `Observations.residual`).
+    robust: ClassVar[bool] = False
 
     #: Units of `step_length` and of `coordinates`.
     time_unit: ClassVar[str] = "1"

@@ -25,6 +25,9 @@ class Panels:
         run: state at `step` of the run from the estimate.
         residual: observation minus run, in standard deviations of the noise.
         truth: true initial state of a twin, or None.
+        mean: mean over all times of observation minus run, in standard deviations; NaN at points
+            without one; None if unknown.
+        rms: root mean square of the same.
     """
 
     x: np.ndarray
@@ -38,3 +41,5 @@ class Panels:
     run: np.ndarray
     residual: np.ndarray
     truth: np.ndarray | None = None
+    mean: np.ndarray | None = None
+    rms: np.ndarray | None = None

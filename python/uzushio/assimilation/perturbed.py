@@ -6,6 +6,7 @@ The noise depends on the number of the member, the step and the point, and not o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Perturber:
             noise = self._noise(step, Stream(member, "observations"))
             np.multiply(noise, sigma, out=self._values[index])
             self._values[index] += observations.values[index]
-        return Observations(observations.steps, self._values, observations.weight)
+        return replace(observations, values=self._values)
 
     def background(self, member: int) -> Guess:
         """Return the mean with errors of the background's sigmas, if there is a background."""

@@ -13,9 +13,11 @@ import numpy as np
 from uzushio._base.observations import Observations
 from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio.assimilation import observation_store, twin
+from uzushio.assimilation.background_check import BackgroundCheck, check
 from uzushio.assimilation.case import AssimilationCase, ControlSection
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.ensemble import Ensemble, Start
+from uzushio.assimilation.fit import Fit, goodness_of_fit
 from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.memory import needs, states_that_fit
 from uzushio.assimilation.minimise import Minimiser, Settings
@@ -25,6 +27,7 @@ from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import CheckpointingPlan, plan
 from uzushio.assimilation.space import ControlSpace
 from uzushio.case import registry
+from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -54,6 +57,7 @@ class Problem:
         guess: the first guess.
         observations: this rank's part of the observations, after `observe`.
         sigmas: standard deviations of the background, for the state and each parameter.
+        background_check: result of the background check, if the case wants it.
         sections: monitor of this rank's sections, such as sweeps and passes over vectors.
     """
 
@@ -67,7 +71,13 @@ class Problem:
         names = [self.model.state.name, *(one.name for one in self.model.parameters)]
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
         self.sigmas = [one.sigma for one in self.controls]
+        if case.observations.huber is not None and not kind.robust:
+            raise CaseError(
+                f"observations.huber: the model {case.model} knows squares alone; set it to null."
+            )
         self.observations: Observations  # from `observe` on
+        self.background_check: BackgroundCheck | None = None
+        self._given: Observations  # before the check
         self._observed: np.ndarray  # values on all ranks at each observed step
         self.sections = SectionMonitor()
         self.states = 0
@@ -75,27 +85,44 @@ class Problem:
 
     def observe(self) -> Observations:
         """Read the observations, or create those of a twin experiment."""
-        wanted = self._case.observations.store
-        if wanted is not None:
+        store = self._case.observations.store
+        if store is not None:
             self.observations = observation_store.read(
-                wanted, self.model, self._case.time.steps, self._comm
+                store, self.model, self._case.time.steps, self._comm
             )
         else:
             assert self.truth is not None, "the case was validated"
             self.observations = twin.observe(self.model, self.truth, self._case)
+        wanted = self._case.observations
+        if wanted.huber is not None:
+            self.observations = replace(self.observations, huber=wanted.huber)
+        self._given = self.observations
+        if wanted.background_check is not None:
+            self.observations, self.background_check = check(
+                self.model, self.observations, self.guess, wanted.background_check
+            )
         self._observed = self.model.comm.allreduce(self.observations.counts)
         return self.observations
 
     def observed_counts(self) -> tuple[int, int]:
-        """Return the numbers of observed and of all values at the observed steps."""
+        """Return the numbers of used and of all values at the observed steps."""
         return int(self._observed.sum()), len(self._observed) * math.prod(self.model.shape)
+
+    @property
+    def rejected(self) -> int:
+        """Number of values that the background check leaves out."""
+        return 0 if self.background_check is None else self.background_check.rejected
+
+    def observed_within(self, window: int) -> int:
+        """Return the number of observed values up to a step."""
+        return int(self._observed[np.asarray(self.observations.steps) <= window].sum())
 
     def keep_observations(self, path: Path) -> None:
         """Write a twin's observations by the first group, unless they exist."""
         if self.groups.mine == 0 and not observation_store.is_complete(
-            path, self.observations, self.model.comm
+            path, self._given, self.model.comm
         ):
-            observation_store.write(path, self.model, self.observations)
+            observation_store.write(path, self.model, self._given)
 
     def pass_stages(self, windows: Sequence[int]) -> None:
         """Set the stages that a search had before its restart, with the last one.
@@ -137,12 +164,13 @@ class Problem:
         given = [one.scale for one in self.controls]
         return scales(self.model, self.observations, guess, self.sigmas, given, window)
 
-    def metric(self, window: int) -> Metric | None:
+    def metric(self, window: int, fresh: bool = False) -> Metric | None:
         """Return the model's approximation of the Hessian of J for a window.
 
-        It is None for the first window: far from the minimum J is not quadratic.
+        It is None for the first window and for a search that begins at the first guess (`fresh`):
+        far from the minimum J is not quadratic.
         """
-        if window == self.windows()[0]:
+        if fresh or window == self.windows()[0]:
             return None
         observations, wanted = self.observations, self._case.optimiser
         within = [index for index, step in enumerate(observations.steps) if step <= window]
@@ -157,8 +185,11 @@ class Problem:
         """Return the checkpointing schedule of a run of a number of steps."""
         return plan(window, self.states, appends=self.model.appends, every=self.model.every)
 
-    def minimiser(self, units: list[float], window: int) -> Parts:
-        """Return J of a window in these units, and the search for its minimum, before its start."""
+    def minimiser(self, units: list[float], window: int, fresh: bool = False) -> Parts:
+        """Return J of a window in these units, and the search for its minimum, before its start.
+
+        `fresh`: whether the search of the window begins at the first guess.
+        """
         case, model = self._case, self.model
         wanted = needs(case, self._comm.size)
         reserved = wanted.optimiser + wanted.others
@@ -174,7 +205,7 @@ class Problem:
         evaluator = Evaluator(cost, space, self.groups)
         start = space.vector(self.guess.state, self.guess.parameters)
         settings = self._settings(self.groups.count)
-        search = Minimiser(space, evaluator, start, settings, self.metric(window))
+        search = Minimiser(space, evaluator, start, settings, self.metric(window, fresh))
         return Parts(search, cost, evaluator, space)
 
     def _settings(self, candidates: int) -> Settings:
@@ -187,6 +218,15 @@ class Problem:
             tries=wanted.tries,
             tolerance=wanted.tolerance,
         )
+
+    def fit(self, cost: Cost, space: ControlSpace, point: np.ndarray, window: int) -> Fit:
+        """Return the goodness of fit at a point to the observations of a window."""
+        held = space.at_bounds(point)
+        free = sum(
+            sigma is None and index not in held for index, sigma in enumerate(self.sigmas[1:])
+        )
+        estimate = Guess(space.state(point), space.parameters(point))
+        return goodness_of_fit(cost, self.guess, estimate, free, window)
 
     def ensemble(self, parts: Parts) -> Ensemble:
         """Return the ensemble of perturbed assimilations about the result of a search.

@@ -18,10 +18,11 @@ from uzushio.assimilation import observation_store
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.ensemble import Member, table
+from uzushio.assimilation.fit import Fit
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
-from uzushio.assimilation.summary import ending, summarise
+from uzushio.assimilation.summary import ending, poor_fit, summarise
 
 #: Maximum number of points of a picture along each axis.
 _PICTURE = 1024
@@ -49,6 +50,7 @@ class AssimilationResults(ResultWriter):
 
     def __post_init__(self) -> None:
         self._summary: dict[str, Any] | None = None
+        self._fit: Fit | None = None
 
     @staticmethod
     def modules(figures: bool) -> list[str]:
@@ -56,11 +58,15 @@ class AssimilationResults(ResultWriter):
         return ["zarr", *(["uzushio.assimilation.figures"] if figures else [])]
 
     def announce(self, results: Results) -> None:
-        """Print the reason of the end of the search, and the estimate."""
+        """Print the reason of the end of the search, the estimate, and how well it fits."""
+        with results.part("the goodness of fit"):
+            self._fit = self.work.fit()
         with results.part("the summary"):
             if self.before is None:
-                self._summary = summarise(self.work, self.found)
+                self._summary = summarise(self.work, self.found, self._fit)
                 self.job.say(ending(self._summary))
+                if self.work.is_over and self._fit is not None and self._fit.is_poor:
+                    self.job.warn(poor_fit(self._fit, self.work.parts.search.ended is not None))
 
     def write_data(self, results: Results) -> None:
         """Write the estimate, the history and the members of an ensemble."""
@@ -68,7 +74,7 @@ class AssimilationResults(ResultWriter):
         with results.part("the estimate"):
             path = folder / run_folder.ESTIMATE
             if work.problem.groups.mine == 0:
-                _write_estimate(path, work.problem, work.estimate(), self.found)
+                _write_estimate(path, work.problem, work.estimate(), self.found, self._fit)
             if first:
                 results.wrote(path)
         observed = work.case.observations
@@ -81,6 +87,11 @@ class AssimilationResults(ResultWriter):
                 path = folder / run_folder.HISTORY
                 atomic_write(path, work.history.table())
                 results.wrote(path)
+        with results.part("the fit at each time"):
+            if first and self._fit is not None:
+                path = folder / run_folder.FIT
+                atomic_write(path, self._fit.table())
+                results.wrote(path)
         with results.part("the members"):
             if first and self.members:
                 path = folder / run_folder.MEMBERS_TABLE
@@ -91,21 +102,22 @@ class AssimilationResults(ResultWriter):
         """Return the results and their cost."""
         if self.before is not None:
             return dict(self.before)
-        summary = self._summary or summarise(self.work, self.found)
+        summary = self._summary or summarise(self.work, self.found, self._fit)
         return {**head, **summary, "seconds_in": self.seconds_in}
 
     def draw(self, folder: Path) -> Iterator[Path]:
         """Draw states and the progress of the search; yield each file after it is written."""
-        panels = _panels(self.work) if self.work.problem.groups.mine == 0 else None
+        first = self.work.problem.groups.mine == 0
+        panels = _panels(self.work, self._fit) if first else None
         if self.job.rank or panels is None:
             return
         from uzushio.assimilation import figures  # matplotlib: needed on one rank only
 
-        yield from figures.draw(folder, self.work, panels, self.found)
+        yield from figures.draw(folder, self.work, panels, self.found, self._fit)
 
 
 def _write_estimate(
-    path: Path, problem: Problem, estimate: Guess, found: Sequence[Deviation]
+    path: Path, problem: Problem, estimate: Guess, found: Sequence[Deviation], fit: Fit | None
 ) -> None:
     """Write the estimated initial state, and the parameters as attributes (collective)."""
     model = problem.model
@@ -116,19 +128,28 @@ def _write_estimate(
         attributes[f"{quantity.name}_sd"] = found[index].sd
         if found[index].ensemble is not None:
             attributes[f"{quantity.name}_sd_ensemble"] = found[index].best
+        if found[index].note:
+            attributes[f"{quantity.name}_sd_note"] = found[index].note
     variables, values = {}, {}
-    for key, state, words in (
-        (name, estimate.state, "estimated initial state"),
-        (f"{name}_first_guess", problem.guess.state, "first guess of the initial state"),
-    ):
-        notes = {"description": words, "unit": unit}
+    fields = [
+        (name, estimate.state, "estimated initial state", unit),
+        (f"{name}_first_guess", problem.guess.state, "first guess of the initial state", unit),
+    ]
+    if fit is not None:
+        words = "of observation minus run from the estimate, over all times, in sigma"
+        fields += [
+            ("residual_mean", fit.mean, f"mean {words}", "1"),
+            ("residual_rms", fit.rms, f"root mean square {words}", "1"),
+        ]
+    for key, state, words, unit_of_field in fields:
+        notes = {"description": words, "unit": unit_of_field}
         variables[key] = Variable(key, np.dtype(np.float64), attributes=notes)
         values[key] = [state[np.newaxis]]
     frame = observation_store.schema_of(model, variables, attributes, once=True)
     write_whole(model.comm, path, frame, observation_store.distribution_of(model), values)
 
 
-def _panels(work: Assimilation) -> Panels | None:
+def _panels(work: Assimilation, fit: Fit | None) -> Panels | None:
     """Gather the fields of the picture on the first rank of the group (collective over it)."""
     problem, estimate = work.problem, work.estimate()
     model, observations = problem.model, problem.observations
@@ -147,6 +168,8 @@ def _panels(work: Assimilation) -> Panels | None:
         "observation": observed,
         "run": state,
         "residual": (observed - state) * np.sqrt(weight),
+        "mean": None if fit is None else fit.mean,
+        "rms": None if fit is None else fit.rms,
     }
     gathered: dict[str, Any] = {
         name: _gathered(model, array, stride) for name, array in arrays.items() if array is not None

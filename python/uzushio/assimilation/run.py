@@ -56,6 +56,7 @@ class _Run:
         self._affordable = job.vote.add(self._is_affordable, rank=0)
         self._members: list[Member] = []
         self._members_done = ""
+        self._said = 0  # remarks
         self._written: set[str] = set()  # vectors in the latest checkpoint, if this run wrote it
         job.prepare(AssimilationResults.modules(job.figures), self._check_store)
         memory.require(job.comm, needs(case, job.comm.size).required, "the assimilation")
@@ -75,13 +76,18 @@ class _Run:
         with self._problem.sections.section("observations"):
             self._problem.observe()
         if store is not None:
-            seen, whole = self._problem.observed_counts()
+            used, whole = self._problem.observed_counts()
+            seen = used + self._problem.rejected
             job.say(
                 f"{seen} values at {len(self._problem.observations.steps)} times; {whole - seen} "
                 f"of {whole} are masked (NaN, fill value or mask) and take no part."
             )
+        if (checked := self._problem.background_check) is not None:
+            job.say(checked.sentence)
+            if checked.warning:
+                job.warn(checked.warning)
         work.start(found)
-        self._search = work.parts.search
+        self._search, self._said = work.parts.search, len(work.remarks)
         if found is not None:
             job.restarted(found)
         job.claim(self._search.iteration)
@@ -123,14 +129,18 @@ class _Run:
                     "time.dt smaller, or choose another first_guess."
                 )
             work.note()
+        work.judge()
         self._vote()
         done = work.is_over
         while not done:
             if search.ended is not None:
                 work.next_stage()
-            search.step()
+            if search.ended is None:
+                search.step()
             if search.iteration > work.history.last:
                 work.note()
+            work.judge()
+            self._say_remarks()
             self._vote()
             done = work.is_over
             if done or job.progress_due.agreed:
@@ -138,6 +148,15 @@ class _Run:
                 job.monitor.show_step(search.iteration, None, fraction, work.readings())
             if not done and (job.checkpoint_due(search.iteration) or self._affordable.agreed):
                 self._save()
+        work.choose()
+        self._say_remarks()
+
+    def _say_remarks(self) -> None:
+        """Print new remarks on the stages of the search."""
+        remarks = self._assimilation.remarks
+        for remark in remarks[self._said :]:
+            self._job.say(remark)
+        self._said = len(remarks)
 
     def _vote(self) -> None:
         """Take the vote; raise `Stopped` on all ranks after a signal (collective)."""
@@ -175,7 +194,7 @@ class _Run:
         work = self._assimilation
         cost, space = work.parts.cost, work.parts.space
         hessian = cost.hessian(work.estimate(), self._problem.states)
-        return deviations(
+        found = deviations(
             space,
             hessian,
             self._search.point,
@@ -184,6 +203,8 @@ class _Run:
             self._vote,
             lambda point: cost.value_at(Guess(space.state(point), space.parameters(point))),
         )
+        part = work.part_of_run()
+        return [one.of_part(part) for one in found] if part else found
 
     def _with_ensemble(self, found: list[Deviation]) -> list[Deviation]:
         """Add the spread of perturbed assimilations to the standard deviations."""

@@ -181,6 +181,12 @@ class ControlSpace:
             mask[((part <= low) & (slope > 0.0)) | ((part >= high) & (slope < 0.0))] = 0.0
         return None if free.all() else free
 
+    def at_bounds(self, vector: np.ndarray) -> list[int]:
+        """Return the indices of the parameters that are at a bound."""
+        values = vector[self._points :]
+        held = (values <= self._low[1:]) | (values >= self._high[1:])
+        return [int(index) for index in np.flatnonzero(held)]
+
     def _parts(
         self, vector: np.ndarray
     ) -> list[tuple[np.ndarray, np.ndarray | float, np.ndarray | float]]:

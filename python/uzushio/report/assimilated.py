@@ -13,12 +13,22 @@ from uzushio.report.results import Run
 _LINEAR = (
     "± is one standard deviation, from the curvature of J at the estimate: a linearisation. Errors "
     "are larger where the model is far from linear within the background's sigma. The case's "
-    "uncertainty: ensemble finds it from perturbed assimilations."
+    "uncertainty: ensemble finds it from perturbed assimilations. It is valid if the model, sigma "
+    "and background are right."
 )
 _ENSEMBLE = (
     "± is one standard deviation: the spread of {members} perturbed assimilations, known to within "
     "{error:.0f} % of it. That from the curvature of J at the estimate, a linearisation, is beside."
 )
+
+_VERDICTS = {
+    "good": "The fit is good.",
+    "poor": "The fit is poor: the model, the sigmas or some observations are wrong, or J has "
+    "another minimum. The estimate may be far from the truth, and its standard deviation is not "
+    "valid.",
+    "too close": "The fit is too close: the sigma of observations or background, and so the "
+    "standard deviations, are probably too large.",
+}
 
 
 def is_one(run: Run) -> bool:
@@ -47,6 +57,9 @@ def key_figures(run: Run) -> list[tuple[str, str]]:
     """Return the estimates and their cost, for the tiles."""
     summary = run.summary
     tiles = [(name, _estimate(one)) for name, one in _parameters(run).items()]
+    if fit := _fit(run):
+        expected = f"expected {fit['expected_at_most']:.3g} ± {fit['spread']:.2g}"
+        tiles.append(("2J/N", f"{fit['ratio']:.4g} ({expected})"))
     if summary.get("iterations") is not None:
         tiles.append(("iterations", words.value("", summary["iterations"])))
     if summary.get("seconds") is not None:
@@ -80,7 +93,24 @@ def estimates(run: Run) -> Estimates:
 
 
 def _note(run: Run) -> str:
-    """Return an explanation of the standard deviations."""
+    """Return explanations of the standard deviations and of the goodness of fit."""
+    return " ".join(filter(None, [_note_on_deviations(run), _note_on_fit(run)]))
+
+
+def _note_on_fit(run: Run) -> str:
+    fit = _fit(run)
+    if not fit:
+        return ""
+    chi_square = words.value("", fit["chi_square"])
+    return (
+        f"Fit to {fit['values']} observations: 2J/N is {fit['ratio']:.4g}, expected "
+        f"{fit['expected_at_most']:.4g} ± {fit['spread']:.2g}; chi² is {chi_square} a value and "
+        f"{fit['robust_chi_square']:.4g} from the median; {fit['beyond_5_sigma']} residuals are "
+        f"beyond 5 sigma. {_VERDICTS.get(str(fit['verdict']), '')}"
+    )
+
+
+def _note_on_deviations(run: Run) -> str:
     parameters = _parameters(run).values()
     for one in parameters:
         ensemble = one.get("ensemble")
@@ -88,6 +118,12 @@ def _note(run: Run) -> str:
             error = 100.0 * float(ensemble["sampling_error"])
             return _ENSEMBLE.format(members=ensemble["members"], error=error)
     return _LINEAR if any(one.get("sd") is not None for one in parameters) else ""
+
+
+def _fit(run: Run) -> Mapping[str, Any]:
+    """Return the goodness of fit; empty if it is not known."""
+    found = (run.summary.get("results") or {}).get("fit") or {}
+    return found if is_one(run) else {}
 
 
 def _parameters(run: Run) -> Mapping[str, Mapping[str, Any]]:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,6 +46,16 @@ UZUSHIO_INLINE Lanes select_positive(Lanes condition, Lanes value) {
     return Lanes(_mm512_maskz_mov_pd(mask, __m512d(value)));
 }
 
+/// `value` limited to ± `limit`; NaN stays.
+UZUSHIO_INLINE Lanes limited(Lanes value, Lanes limit) {
+    const auto above = _mm512_cmp_pd_mask(__m512d(value), __m512d(limit), _CMP_GT_OQ);
+    const auto below = _mm512_cmp_pd_mask(__m512d(value), __m512d(-limit), _CMP_LT_OQ);
+    const __m512d high = _mm512_mask_mov_pd(__m512d(value), above, __m512d(limit));
+    return Lanes(_mm512_mask_mov_pd(high, below, __m512d(-limit)));
+}
+
+UZUSHIO_INLINE Lanes square_root(Lanes value) { return Lanes(_mm512_sqrt_pd(__m512d(value))); }
+
 #else
 
 /// Eight numbers in parts of one register each. GCC 12 keeps a vector with more bytes than a
@@ -68,6 +79,7 @@ struct Lanes {
     UZUSHIO_OPERATOR(+)
     UZUSHIO_OPERATOR(-)
     UZUSHIO_OPERATOR(*)
+    UZUSHIO_OPERATOR(/)
 #undef UZUSHIO_OPERATOR
     UZUSHIO_INLINE Lanes& operator+=(Lanes b) { return *this = *this + b; }
     UZUSHIO_INLINE Lanes operator-() const {
@@ -107,6 +119,23 @@ UZUSHIO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
 UZUSHIO_INLINE Lanes select_positive(Lanes condition, Lanes value) {
     for (int p = 0; p < Lanes::part_count; ++p)
         value.part[p] = condition.part[p] > Lanes::Part{} ? value.part[p] : Lanes::Part{};
+    return value;
+}
+
+/// `value` limited to ± `limit`; NaN stays.
+UZUSHIO_INLINE Lanes limited(Lanes value, Lanes limit) {
+    for (int p = 0; p < Lanes::part_count; ++p) {
+        const Lanes::Part high = limit.part[p], low = -high;
+        const Lanes::Part below = value.part[p] > high ? high : value.part[p];
+        value.part[p] = below < low ? low : below;
+    }
+    return value;
+}
+
+UZUSHIO_INLINE Lanes square_root(Lanes value) {
+    for (auto& part : value.part)
+        for (std::size_t i = 0; i < sizeof(part) / sizeof(double); ++i)
+            part[i] = std::sqrt(part[i]);
     return value;
 }
 

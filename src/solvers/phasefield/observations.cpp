@@ -18,9 +18,9 @@ std::vector<HaloField<double>> layers_of(const LayeredRows& layers, std::size_t 
 } // namespace
 
 Observations::Observations(const TileHalo& halo, std::vector<int> steps, LayeredRows values,
-                           LayeredRows weights, double weight)
+                           LayeredRows weights, double weight, double huber)
     : halo_(&halo), index_of_(steps.empty() ? 0 : static_cast<std::size_t>(steps.back()) + 1, -1),
-      values_(values), weights_(weights), weight_(weight) {
+      values_(values), weights_(weights), weight_(weight), huber_(huber) {
     for (std::size_t i = 0; i < steps.size(); ++i)
         index_of_[static_cast<std::size_t>(steps[i])] = static_cast<int>(i);
     if (halo.width() == 0)
@@ -54,7 +54,8 @@ ObservedRow Observations::row(int step, int y, int strip) const {
         return PrefetchedRow{halo_->row(field, y, strip),
                              prefetch_rows * halo_->pitch(field, strip)};
     };
-    return {input(values(index)), uniform() ? PrefetchedRow{} : input(weights(index)), weight_};
+    return {input(values(index)), uniform() ? PrefetchedRow{} : input(weights(index)), weight_,
+            huber_};
 }
 
 } // namespace uzushio::phasefield

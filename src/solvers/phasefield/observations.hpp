@@ -22,10 +22,10 @@ struct LayeredRows {
 class Observations {
   public:
     /// `weights`: with null data, `weight` applies everywhere; with stride 0, all steps have the
-    /// same weights. `steps` increase and are identical on all ranks (collective if the halo is not
-    /// empty).
+    /// same weights. `huber`: see `ObservedRow`. `steps` increase and are identical on all ranks
+    /// (collective if the halo is not empty).
     Observations(const TileHalo& halo, std::vector<int> steps, LayeredRows values,
-                 LayeredRows weights, double weight);
+                 LayeredRows weights, double weight, double huber);
 
     [[nodiscard]] bool uniform() const { return weights_.data == nullptr; }
     /// Factor of the sums of `misfit_row`.
@@ -41,7 +41,7 @@ class Observations {
     const TileHalo* halo_;
     std::vector<int> index_of_; ///< index of a step in `values`, or -1
     LayeredRows values_, weights_;
-    double weight_;
+    double weight_, huber_;
     std::vector<double> value_halos_, weight_halos_;
 };
 

@@ -1,5 +1,6 @@
 #include "solvers/phasefield/rows.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -11,18 +12,42 @@ namespace uzushio::phasefield {
 
 namespace {
 
-/// Weights of an observed row.
-enum class ObservationWeight { none, uniform, pointwise };
+/// Weights of an observed row, and whether large residuals count linearly.
+enum class ObservationWeight { none, uniform, pointwise, uniform_huber, pointwise_huber };
+
+constexpr bool is_huber(ObservationWeight weighting) {
+    return weighting == ObservationWeight::uniform_huber ||
+           weighting == ObservationWeight::pointwise_huber;
+}
+
+constexpr bool is_pointwise(ObservationWeight weighting) {
+    return weighting == ObservationWeight::pointwise ||
+           weighting == ObservationWeight::pointwise_huber;
+}
+
+template <ObservationWeight weighting>
+using WeightKind = std::integral_constant<ObservationWeight, weighting>;
+
+/// Call `work` with the weights' kind as a constant, without Huber's.
+template <class Work>
+UZUSHIO_INLINE void with_squared_kind(const ObservedRow& observed, Work&& work) {
+    if (!observed.values)
+        work(WeightKind<ObservationWeight::none>{});
+    else if (!observed.weights)
+        work(WeightKind<ObservationWeight::uniform>{});
+    else
+        work(WeightKind<ObservationWeight::pointwise>{});
+}
 
 /// Call `work` with the weights' kind as a constant.
 template <class Work>
 UZUSHIO_INLINE void with_weight_kind(const ObservedRow& observed, Work&& work) {
-    if (!observed.values)
-        work(std::integral_constant<ObservationWeight, ObservationWeight::none>{});
+    if (!observed.values || std::isinf(observed.huber))
+        with_squared_kind(observed, work);
     else if (!observed.weights)
-        work(std::integral_constant<ObservationWeight, ObservationWeight::uniform>{});
+        work(WeightKind<ObservationWeight::uniform_huber>{});
     else
-        work(std::integral_constant<ObservationWeight, ObservationWeight::pointwise>{});
+        work(WeightKind<ObservationWeight::pointwise_huber>{});
 }
 
 /// Call `work` with `flag` as a constant.
@@ -54,23 +79,46 @@ struct LinearStep {
     }
 };
 
+/// Residuals of a row, limited to ± huber standard deviations if large ones count linearly.
+template <ObservationWeight weighting> struct Limit {
+    Lanes huber, uniform;
+
+    explicit Limit(const ObservedRow& observed)
+        : huber(broadcast(observed.huber)),
+          uniform(broadcast(observed.huber / std::sqrt(observed.weight))) {}
+
+    [[nodiscard]] UZUSHIO_INLINE Lanes operator()(Lanes weight, Lanes residual) const {
+        if constexpr (weighting == ObservationWeight::uniform_huber)
+            return limited(residual, uniform);
+        else if constexpr (weighting == ObservationWeight::pointwise_huber)
+            return limited(residual, huber / square_root(weight));
+        else
+            return residual;
+    }
+};
+
 /// Term of the misfit: the squared residual, times the weight if it is pointwise; 0 where the
-/// weight is 0, for any residual (NaN too).
+/// weight is 0, for any residual (NaN too). `bounded` is the result of `Limit`.
 template <ObservationWeight weighting>
-UZUSHIO_INLINE Lanes weighted_square(Lanes weight, Lanes residual) {
-    if constexpr (weighting == ObservationWeight::uniform)
-        return residual * residual;
-    return select_positive(weight, weight * (residual * residual));
+UZUSHIO_INLINE Lanes weighted_square(Lanes weight, Lanes residual, Lanes bounded) {
+    Lanes square;
+    if constexpr (is_huber(weighting))
+        square = bounded * ((residual + residual) - bounded);
+    else
+        square = residual * residual;
+    if constexpr (is_pointwise(weighting))
+        return select_positive(weight, weight * square);
+    else
+        return square;
 }
 
 /// Term of the misfit of φ.
 template <ObservationWeight weighting, class Part>
-UZUSHIO_INLINE Lanes squared_residual(const ObservedRow& observed, std::ptrdiff_t x, Part part,
-                                      Lanes phi) {
+UZUSHIO_INLINE Lanes squared_residual(const ObservedRow& observed, const Limit<weighting>& limit,
+                                      std::ptrdiff_t x, Part part, Lanes phi) {
     const Lanes residual = phi - observed.values.load(x, part);
-    return weighted_square<weighting>(
-        weighting == ObservationWeight::pointwise ? observed.weights.load(x, part) : Lanes{},
-        residual);
+    const Lanes weight = is_pointwise(weighting) ? observed.weights.load(x, part) : Lanes{};
+    return weighted_square<weighting>(weight, residual, limit(weight, residual));
 }
 
 template <ObservationWeight weighting, bool keeps>
@@ -78,6 +126,7 @@ UZUSHIO_INLINE void forward(Coefficients c, FivePointRows rows, std::ptrdiff_t b
                             std::ptrdiff_t end, const double* aligned, double* keep,
                             ObservedRow observed, LaneSum& misfit) {
     const Lanes a = broadcast(c.a), b = broadcast(c.b), bm = broadcast(c.b * (c.m - 1.0));
+    const Limit<weighting> limit(observed);
     LaneSum sum = weighting != ObservationWeight::none ? misfit : LaneSum{};
     const auto update = [&](std::ptrdiff_t x, auto part,
                             const Neighbours& neighbours) UZUSHIO_INLINE_LAMBDA {
@@ -88,7 +137,7 @@ UZUSHIO_INLINE void forward(Coefficients c, FivePointRows rows, std::ptrdiff_t b
         if constexpr (keeps)
             part.stream(keep + x, phi);
         if constexpr (weighting != ObservationWeight::none)
-            sum.add(squared_residual<weighting>(observed, x, part, next));
+            sum.add(squared_residual<weighting>(observed, limit, x, part, next));
     };
     for_each_neighbours(rows.here, begin, end, aligned, update);
     if constexpr (weighting != ObservationWeight::none)
@@ -112,6 +161,7 @@ void adjoint(Coefficients c, FivePointRows rows, std::ptrdiff_t begin, std::ptrd
              PrefetchedRow phi, double* keep, ObservedRow observed, AdjointSums& sums) {
     const LinearStep linear(c);
     const Lanes weight = broadcast(observed.weight);
+    const Limit<weighting> limit(observed);
     AdjointSums sum = sums;
     const auto update = [&](std::ptrdiff_t x, auto part,
                             const Neighbours& neighbours) UZUSHIO_INLINE_LAMBDA {
@@ -120,14 +170,14 @@ void adjoint(Coefficients c, FivePointRows rows, std::ptrdiff_t begin, std::ptrd
         Lanes next = linear(rows, x, part, neighbours, here);
         if constexpr (weighting != ObservationWeight::none) {
             const Lanes residual = here - observed.values.load(x, part);
-            const Lanes each =
-                weighting == ObservationWeight::pointwise ? observed.weights.load(x, part) : weight;
-            if constexpr (weighting == ObservationWeight::pointwise)
-                next += select_positive(each, each * residual);
+            const Lanes each = is_pointwise(weighting) ? observed.weights.load(x, part) : weight;
+            const Lanes bounded = limit(each, residual);
+            if constexpr (is_pointwise(weighting))
+                next += select_positive(each, each * bounded);
             else
-                next = fused(each, residual, next);
+                next = fused(each, bounded, next);
             if constexpr (terms == AdjointTerms::gradient_and_misfit)
-                sum.misfit.add(weighted_square<weighting>(each, residual));
+                sum.misfit.add(weighted_square<weighting>(each, residual, bounded));
         }
         part.store(rows.out + x, next);
         if constexpr (keeps)
@@ -239,7 +289,7 @@ void tangent_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_
 void second_order_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
                       std::ptrdiff_t end, const PrefetchedRow& phi, const PrefetchedRow& dphi,
                       const PrefetchedRow& lambda, const ObservedRow& observed, LaneSum* gradient) {
-    with_weight_kind(observed, [&](auto weighting) {
+    with_squared_kind(observed, [&](auto weighting) {
         with_flag(bool(lambda), [&](auto full) {
             with_flag(gradient != nullptr, [&](auto sums) {
                 second_order<weighting, full, sums>(c, rows, begin, end, phi, dphi, lambda,
@@ -252,11 +302,14 @@ void second_order_row(const Coefficients& c, const FivePointRows& rows, std::ptr
 void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi,
                 const ObservedRow& observed, LaneSum& misfit) {
     with_weight_kind(observed, [&](auto weighting) {
-        if constexpr (weighting != ObservationWeight::none)
+        if constexpr (weighting != ObservationWeight::none) {
+            const Limit<weighting> limit(observed);
             for_each_lanes(
                 begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                    misfit.add(squared_residual<weighting>(observed, x, part, part.load(phi + x)));
+                    const Lanes here = part.load(phi + x);
+                    misfit.add(squared_residual<weighting>(observed, limit, x, part, here));
                 });
+        }
     });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 #include "solvers/phasefield/lanes.hpp"
 
@@ -60,11 +61,14 @@ struct PrefetchedRow {
 };
 
 /// Observed row: values, and weights, or a uniform weight if `weights` is null. `values` is null if
-/// the row is not observed.
+/// the row is not observed. Larger residuals than `huber` standard deviations count linearly: for a
+/// residual r with the weight w, ψ is r limited to ± huber / √w, and ψ (2r − ψ) takes the place of
+/// r² in the misfit, ψ that of r in its derivative (P. J. Huber, Ann. Math. Stat. 35 (1964)).
 struct ObservedRow {
     PrefetchedRow values;
     PrefetchedRow weights;
     double weight = 0.0;
+    double huber = std::numeric_limits<double>::infinity();
 };
 
 /// Equation (2). Store the input row to `keep`, non-temporally, unless it is null; add (φ − y)² of
@@ -95,7 +99,8 @@ void tangent_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_
                  std::ptrdiff_t end, const PrefetchedRow& phi, double* keep);
 
 /// Equation (8); add the terms of (9) without b to `gradient` unless it is null. `lambda` is λ of
-/// the input step, or null for the Gauss-Newton part.
+/// the input step, or null for the Gauss-Newton part. `observed.huber` takes no part: the weights
+/// are 0 where the misfit is linear.
 void second_order_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
                       std::ptrdiff_t end, const PrefetchedRow& phi, const PrefetchedRow& dphi,
                       const PrefetchedRow& lambda, const ObservedRow& observed, LaneSum* gradient);

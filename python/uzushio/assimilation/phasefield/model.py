@@ -29,6 +29,7 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
     case_model: ClassVar[type[AssimilationCase]] = PhaseFieldCase
     state: ClassVar[Quantity] = Quantity("phi", "phase", plausible=(-1.0, 2.0))
     parameters: ClassVar[Sequence[Quantity]] = (Quantity("m", "drive of the interface"),)
+    robust: ClassVar[bool] = True
 
     @classmethod
     def groups(cls, case: AssimilationCase) -> int:

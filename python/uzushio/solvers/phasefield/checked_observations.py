@@ -40,6 +40,8 @@ def check(observations: Observations, own_shape: tuple[int, int]) -> None:
         good = all(bool(np.isfinite(one).all() and (one >= 0).all()) for one in layers)
     else:
         good = 0 <= float(weight) < np.inf
+    if not observations.huber > 0.0:
+        raise ModelError(f"observations: huber is {observations.huber}; it must be positive.")
     if not good:
         raise ModelError(
             "observations: a weight 1/σ² must be finite and not negative (0: missing)."
@@ -53,7 +55,9 @@ def observe(core: Any, observations: Observations) -> Any:
     if field is not None and field.ndim == 2:
         field = field[np.newaxis]
     number = 1.0 if field is not None else float(weight)
-    return core.observe(list(observations.steps), observations.values, field, number)
+    return core.observe(
+        list(observations.steps), observations.values, field, number, observations.huber
+    )
 
 
 def _must_be_rows(name: str, array: np.ndarray) -> None:

@@ -182,10 +182,10 @@ class Model:
         return misfit
 
     def forcing(self, state: Field, step: int, observations: Observations, out: Field) -> None:
-        """Add w (φ − y) of a step to `out`; nothing if it was not observed. Not collective."""
+        """Add w (φ − y) of a step to `out`, limited by Huber's norm. Not collective."""
         self.check_fields(state=state, out=out)
         if (index := observations.index_of(step)) is not None:
-            observations.add_weighted(index, state - observations.values[index], out)
+            observations.add_weighted(index, observations.residual(index, state), out)
 
     def can_read(self, trajectory: Trajectory, first: int, last: int) -> bool:
         """Whether sweeps over the steps `first` to `last` can read a trajectory."""
