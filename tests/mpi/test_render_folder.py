@@ -53,12 +53,12 @@ def test_the_checkpoints_of_a_run_are_drawn_by_its_solver(
 
 def test_blank_pictures_alone_are_a_failure(uzushio: Run, folder: Path) -> None:
     layers = {
-        "nothing": "slice: {field: u, normal: x, at: 9",
-        "later": "isosurface: {field: u, values: 1.5",
+        "nothing": (2, "slice: {field: u, normal: x, at: 9"),
+        "later": (1, "isosurface: {field: u, values: 1.5"),
     }
-    for name, layer in layers.items():
+    for name, (ranks, layer) in layers.items():
         (folder / "p.yaml").write_text(f"actions: [{{{layer}, view: {{size: [64, 48]}}}}}}]\n")
-        done = uzushio("render", "p.yaml", "--from", "steps.zarr", "--ranks", 2, "--out", name)
+        done = uzushio("render", "p.yaml", "--from", "steps.zarr", "--ranks", ranks, "--out", name)
         assert len([*(folder / name / "pictures").iterdir()]) == 2
         if name == "nothing":
             assert done.returncode == 1

@@ -89,7 +89,8 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
     if comm.rank:
         return None
     x, y, z = (float(c) for c in origin + place * direction)
-    known = {name: float(v[0]) for name, v in there.items() if np.isfinite(v[0])}
+    asked = state.drawing.view.fields()  # without the mask of bodies
+    known = {name: float(there[name][0]) for name in asked if np.isfinite(there[name][0])}
     return ProbeValue((x, y, z), known)
 
 
