@@ -100,6 +100,13 @@ def test_a_low_limit_of_file_sizes_is_refused_before_ranks_are_started(tmp_path:
     assert "files of 16 MiB" in done.stderr and "is 64 KiB; raise it (ulimit -f)." in done.stderr
 
 
+def test_a_low_limit_of_file_sizes_does_not_disturb_one_rank() -> None:
+    code = "from uzushio._base.parallel.launch import default_comm; print(default_comm().size)"
+    command = f"unset OMPI_MCA_btl; ulimit -f 64; exec {sys.executable} -c '{code}'"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
 def test_signals_are_handled_before_slow_modules_are_imported() -> None:
     """An interrupt before is Python's traceback."""
     code = (

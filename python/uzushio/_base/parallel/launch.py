@@ -145,7 +145,8 @@ def prepare_environment() -> None:
         os.environ["HOME"] = home if os.path.isabs(home) else tempfile.gettempdir()
     os.environ.setdefault("OMPI_MCA_osc", "^ucx")
     # Without such a fabric, the component ofi searches for one for a second at every start.
-    os.environ.setdefault("OMPI_MCA_btl", "^ofi")
+    # The memory of sm is a file; one rank does not need it.
+    os.environ.setdefault("OMPI_MCA_btl", "^ofi" if _low_file_limit() is None else "^ofi,sm")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # OpenMP takes a number for each level of nesting ("2,1"); numexpr raises at its import then.
     outermost = os.environ["OMP_NUM_THREADS"].split(",")[0].strip()
@@ -269,10 +270,15 @@ def run_job(ranks: int, arguments: list[str], own_binding: bool = False) -> int:
     return status
 
 
+def _low_file_limit() -> int | None:
+    """Return the limit of file sizes if it is too low for memory that ranks share."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return limit if limit != resource.RLIM_INFINITY and limit < _MIN_FILE_SIZE else None
+
+
 def _check_file_sizes() -> None:
     """Raise `LaunchError` if the limit of file sizes is too low: Open MPI hangs or crashes then."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if limit != resource.RLIM_INFINITY and limit < _MIN_FILE_SIZE:
+    if (limit := _low_file_limit()) is not None:
         raise LaunchError(
             f"the memory that ranks share needs files of {_MIN_FILE_SIZE >> 20} MiB, and the limit "
             f"of file sizes is {limit >> 10} KiB; raise it (ulimit -f)."
