@@ -29,8 +29,9 @@ using vectors::VectorLayout;
 // Arrays are accessed in place, without conversion.
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Target = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Field = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using TargetField = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// States have any number of axes.
+using Field = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using TargetField = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 void check_threads(int threads) {
     if (threads < 1 || threads > parallel::max_threads)
         throw std::invalid_argument("vectors: threads is " + std::to_string(threads) +

@@ -359,6 +359,14 @@ def test_own_solver_files() -> None:
             assert any(code in text for text in files), f"not in examples/own_solver:\n{code}"
 
 
+def test_own_model_files() -> None:
+    folder = ROOT / "examples/own_model"
+    for kind, file in (("python", "advection.py"), ("yaml", "advection.yaml")):
+        text = (folder / file).read_text(encoding="utf-8")
+        for code in blocks("own_model_files", kind):
+            assert code in text, f"not in {file}:\n{code}"
+
+
 def test_solver_python(mpi_run: Run, tmp_path: Path) -> None:
     strip, registration = blocks("solver_python", "python")
     (case,) = blocks("solver_python", "yaml")

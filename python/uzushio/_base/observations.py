@@ -17,8 +17,8 @@ class Observations:
 
     Attributes:
         steps: indices of the observed steps, increasing.
-        values: shape (len(steps), rows, columns); ignored where the weight is 0.
-        weight: 1/sigma² of a value: a number, an array (rows, columns), or one array for each step;
+        values: shape (len(steps), *shape of the part); ignored where the weight is 0.
+        weight: 1/sigma² of a value: a number, an array of the part, or one array for each step;
             0 for missing values.
         huber: larger residuals than so many sigma count linearly in the misfit (Huber's norm);
             infinite: all are squared.
@@ -38,7 +38,7 @@ class Observations:
 
     def weight_of(self, index: int) -> float | np.ndarray:
         """Return the weight of the values of `steps[index]`."""
-        if isinstance(self.weight, np.ndarray) and self.weight.ndim == 3:
+        if isinstance(self.weight, np.ndarray) and self.weight.ndim == self.values.ndim:
             return np.asarray(self.weight[index])
         return self.weight
 
@@ -46,7 +46,8 @@ class Observations:
     def counts(self) -> np.ndarray:
         """Numbers of observed values at each step on this rank's part; shape (len(steps),)."""
         weights = np.broadcast_to(self.weight, self.values.shape)
-        return np.asarray(np.count_nonzero(weights, axis=(1, 2)))
+        axes = tuple(range(1, self.values.ndim))
+        return np.asarray(np.count_nonzero(weights, axis=axes))
 
     def index_of(self, step: int) -> int | None:
         """Return the index of a step in `steps`; None if it was not observed."""

@@ -109,6 +109,13 @@ def assimilate(
         ),
     ] = False,
     no_figures: NoFigures = False,
+    check_gradient: Annotated[
+        bool,
+        typer.Option(
+            "--check-gradient",
+            help="Only test the model's adjoint and the gradient of J; status 1 if one is wrong.",
+        ),
+    ] = False,
     affinity: Affinity = Policy.NONE,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -122,6 +129,7 @@ def assimilate(
     """
 
     def work(source: CaseSource, comm: MPI.Intracomm) -> int:
+        from uzushio.assimilation import gradient_check
         from uzushio.assimilation.case import load_assimilation
         from uzushio.assimilation.run import run as assimilate_case
         from uzushio.tuning.use import tuned_overrides
@@ -129,7 +137,13 @@ def assimilate(
         file, given = source.file, source.overrides
         say = (lambda _: None) if quiet else tell
         tuned = [] if no_tuned else tuned_overrides(file, given, comm, say)
-        return assimilate_case(load_assimilation(file, [*given, *tuned]), comm, source.options)
+        loaded = load_assimilation(file, [*given, *tuned])
+        if check_gradient:
+            checked = gradient_check.check_gradient(loaded, comm)
+            if comm.rank == 0:
+                print(checked)
+            return 0 if checked.passed else 1
+        return assimilate_case(loaded, comm, source.options)
 
     options = Options(
         restart=restart,

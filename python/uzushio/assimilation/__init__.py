@@ -1,7 +1,7 @@
 """Assimilation: estimates of a model's initial state and parameters from observations.
 
 `uzushio.assimilate` runs one from its case to its results, uncertainties included. To add a model,
-subclass `Model` and register it by `uzushio.case.registry.register_model`.
+subclass `Model` and name its file in the case: docs/how-to/own-model.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from uzushio._base.observations import Observations as Observations
     from uzushio.assimilation.case import AssimilationCase as AssimilationCase
     from uzushio.assimilation.case import load_assimilation as load_assimilation
+    from uzushio.assimilation.gradient_check import GradientCheck as GradientCheck
+    from uzushio.assimilation.gradient_check import check_gradient as check_gradient
     from uzushio.assimilation.model import Guess as Guess
     from uzushio.assimilation.model import Model as Model
     from uzushio.assimilation.model import Quantity as Quantity

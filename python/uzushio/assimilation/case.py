@@ -6,6 +6,7 @@ A model adds its own (grid, equations, truth, first guess, blocking) by subclass
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -175,7 +176,7 @@ class AssimilationCheckpoint(Checkpoint):
 class AssimilationCase(CaseFile):
     """Case file of an assimilation; a model's case adds its own sections."""
 
-    model: str = Field(description="name of the model")
+    model: str = Field(description="name of the model, or FILE.py:CLASS for one of your own")
     time: Window
     observations: Observed = Observed()
     controls: dict[str, ControlSection] = Field(
@@ -215,6 +216,7 @@ def load_assimilation(
             and what is allowed.
     """
     document = read_document(source, overrides)
+    _name_file_of_model(document)
     found = model_of(
         document,
         "model",
@@ -224,6 +226,15 @@ def load_assimilation(
     case = document.validate(found)
     _check_controls(case, document)
     return case
+
+
+def _name_file_of_model(document: Document) -> None:
+    """Make the path of a model's file absolute, so that a restart finds it from any folder."""
+    name = document.values.get("model")
+    file, class_name = registry.file_of_class(name) if isinstance(name, str) else (None, "")
+    if file is not None:
+        path = os.path.abspath(document.folder_of(("model",)) / file.expanduser())
+        document.values["model"] = f"{path}:{class_name}"
 
 
 def _check_controls(case: AssimilationCase, document: Document) -> None:

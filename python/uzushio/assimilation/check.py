@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from uzushio._base.config.quantities import show_duration, show_size
@@ -29,7 +30,7 @@ def check(
     """Print the requirements of a case on `ranks` ranks; raise `CaseError` if it cannot run."""
     case = load_assimilation(path, overrides)
     kind = registry.model_class(case.model)
-    groups = kind.groups(case)
+    groups = kind.groups(case, ranks)
     if ranks % groups:
         raise CaseError(f"blocking.oblt: {groups} groups do not divide {ranks} ranks evenly.")
     each = ranks // groups
@@ -38,7 +39,7 @@ def check(
         print(note)
     if groups > 1:
         print(f"{groups} groups of {each} ranks try candidates at the same time")
-    state = 8 * kind.points(case) // each
+    state = 8 * math.prod(kind.shape_of(case)) // each
     steps = case.time.steps
     every = kind.kept_every(case, each)
     print(f"one state: {show_size(state)} a rank; all {steps}: {show_size(steps * state)}")
@@ -62,7 +63,7 @@ def check(
             "note: this machine does not have the memory for it; an assimilation on this machine "
             "alone is refused"
         )
-    _print_time(case, kind, each)
+    _print_time(case, kind, ranks)
     if policy is not Policy.NONE:
         print(affinity.plan(policy, ranks, case.threads_per_rank).check_text())
     if case.uncertainty.kind == "ensemble":
@@ -92,9 +93,10 @@ def check(
 
 
 def _print_time(case: AssimilationCase, kind: type[Model], ranks: int) -> None:
-    """Print the time of the search on groups of ranks, and of the uncertainties after it."""
+    """Print the time of the search on all ranks, and of the uncertainties after it."""
+    groups = kind.groups(case, ranks)
     launch.prepare_environment()
-    each = kind.seconds_per_iteration(case, ranks)
+    each = kind.seconds_per_iteration(case, ranks // groups)
     if each is None:
         return
     most = case.optimiser.iterations
@@ -113,7 +115,7 @@ def _print_time(case: AssimilationCase, kind: type[Model], ranks: int) -> None:
             "Hessian-vector products" + (f" for each of {count} parameters" if count > 1 else "")
         )
     if case.uncertainty.kind == "ensemble":
-        rounds = -(-case.uncertainty.members // kind.groups(case))
+        rounds = -(-case.uncertainty.members // groups)
         print(
             f"time of the ensemble: up to {show_duration(_SLOWER * rounds * most * each)}, each "
             "member as the search"

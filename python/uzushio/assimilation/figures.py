@@ -71,8 +71,11 @@ def states(panels: Panels, title: str) -> Figure:
     height = 2.6 + 5.0 * min(max(ratio, 0.3), 2.0)
     words = "The estimated initial state beside {}, and the run from it beside an observation"
     beside = "the first guess" if panels.truth is None else "the truth and the first guess"
-    figure = sheet(title, 11.0, height, "compressed", words.format(beside))
-    grid = figure.subplots(2, 3, sharex=True, sharey=True)
+    is_line = panels.is_line
+    figure = sheet(
+        title, 11.0, height, "constrained" if is_line else "compressed", words.format(beside)
+    )
+    grid = figure.subplots(2, 3, sharex=True, sharey=not is_line)
     name = _labelled(panels.state)
     low, high = _range(panels)
     if panels.truth is not None:
@@ -98,14 +101,16 @@ def states(panels: Panels, title: str) -> Figure:
         "RdBu_r",
     )
     for axes in grid.flat:
-        axes.set(xlabel="x", ylabel="y")
+        axes.set(xlabel="x", ylabel=axes.get_ylabel() if is_line else "y")
         axes.tick_params(labelbottom=True, labelleft=True)
     observed = np.isfinite(panels.observation).all()
     caption(
         figure,
         "Above initial states; below the last observation, the run from the estimate at its step, "
         "and what is between them in σ, the standard deviation of the noise.",
-        "" if observed else "Grey: not observed.",
+        " ".join(
+            filter(None, [panels.place, "" if observed or is_line else "Grey: not observed."])
+        ),
     )
     return figure
 
@@ -134,6 +139,13 @@ def _field(
     label: str,
     colours: str = "viridis",
 ) -> None:
+    if panels.is_line:
+        axes.plot(panels.x, values[0], color=BLUE, lw=1.0)
+        seen = values[np.isfinite(values)]
+        low, high = float(seen.min(initial=low)), float(seen.max(initial=high))
+        margin = 0.03 * (high - low)
+        axes.set(title=title, ylabel=label, ylim=(low - margin, high + margin))
+        return
     axes.set_facecolor("#e0e0e0")  # points without observations
     ends = (panels.x[0], panels.x[-1], panels.y[0], panels.y[-1])
     shown = image(axes, values, ends, cmap=colours, vmin=low, vmax=high, interpolation="nearest")

@@ -50,20 +50,25 @@ def figure(fit: Fit, panels: Panels, title: str) -> Figure:
         (grid[1, 1], panels.mean, "Mean of o − a over all times", -limit, limit, "RdBu_r"),
     )
     for axes, values, name, low, high, colours in maps:
-        axes.set_facecolor("#e0e0e0")
         axes.set(title=name, xlabel="x", ylabel="y")
+        if values is not None and panels.is_line:
+            axes.plot(panels.x, values[0], color=BLUE, lw=1.0)
+            axes.set(ylabel="in σ of the observations")
+            continue
+        axes.set_facecolor("#e0e0e0")
         if values is None:
             continue
         shown = image(axes, values, ends, cmap=colours, vmin=low, vmax=high)
         seen = values[np.isfinite(values)]
         below, above = bool((seen < low).any()), bool((seen > high).any())
         color_bar(shown, axes, "in σ of the observations", below, above)
+    seen_everywhere = panels.is_line or panels.rms is None or np.isfinite(panels.rms).all()
     caption(
         drawn,
         f"o: observations, b: run of the first guess, a: run of the estimate. 2J/N = "
         f"{fit.ratio:.4g} (expected {fit.expected_at_most:.4g} ± {fit.spread:.2g}) for N = "
         f"{fit.values}: {fit.verdict}.",
-        "" if panels.rms is None or np.isfinite(panels.rms).all() else "Grey: never observed.",
+        " ".join(filter(None, [panels.place, "" if seen_everywhere else "Grey: never observed."])),
     )
     return drawn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,8 +57,8 @@ class MemoryNeeds:
 def needs(case: AssimilationCase, ranks: int) -> MemoryNeeds:
     """Return the memory of a rank of a job; observations of a store are counted there."""
     kind = registry.model_class(case.model)
-    each = max(1, ranks // kind.groups(case))
-    state = 8.0 * kind.points(case) / each
+    each = max(1, ranks // kind.groups(case, ranks))
+    state = 8.0 * math.prod(kind.shape_of(case)) / each
     steps, by_hessian = case.time.steps, case.uncertainty.iterations > 0
     times = observed_times(case)
     checked = times if case.observations.background_check is not None else 0

@@ -1,32 +1,49 @@
 """Contract between a model and the assimilation of its initial state and parameters.
 
-The cost function, optimiser, checkpoints, uncertainty and command line use only this contract. To
-add a model: subclass `AssimilationCase` with its sections, subclass `Model`, and register it in
-`uzushio.case.registry`.
+A model has a *state*, a field of real numbers on a grid of one, two or three dimensions, and a few
+real *parameters* that are constant in time. Step s leads from state s to state s + 1. A subclass of
+`Model` states, as class attributes,
 
-A model has a state, a field of real numbers on a grid distributed over ranks, and a few real
-parameters that are constant in time. Step s leads from state s to state s + 1. All methods with
-states as arguments are *collective*; arrays are this rank's own part, float64 and C-contiguous.
-Numbers are the same on all ranks, and have the same bits on any number of ranks. Sums over points
-are double-double numbers (`exact_sums.DoubleDouble`), so that the sums of parts of a run can be
-added and rounded once.
+- `case_model`: its case file, a subclass of `AssimilationCase` with the model's own keys;
+- `state` and `parameters`: their names and units (`Quantity`);
+
+and has four methods:
+
+- `shape_of(case)`: shape of the grid;
+- `first_guess()`: the start of the search;
+- `step(state, parameters, index)`: the next state;
+- `adjoint_step(adjoint, state, parameters, index)`: the transpose of the step's derivative.
+
+All others have defaults. `truth` makes twin experiments possible. `tangent_step` and
+`second_order_step`, which standard deviations need, are replaced by central differences of `step`
+and `adjoint_step`. `coordinates` are 0, 1, 2, …; `step_length` is the case's `time.dt`. `metric`,
+`notes`, `seconds_per_iteration` and `counters` may be missing.
+
+A model runs on one rank, and the ranks of a job are groups of one rank each, which compute
+different members of an ensemble at the same time. A model that shares its grid between the ranks
+of a group returns the number of groups from `groups`, and sets `own` in its constructor; its
+methods are then *collective*, arrays are this rank's part, and numbers must have the same bits on
+any number of ranks. A model with faster sweeps over many steps overrides those of `StepSweeps`, as
+the phase field does, instead of `step` and `adjoint_step`.
+
+A case names the class by its file (`model: advection.py:Advection`); a package offers it by an
+entry point in the group `uzushio.models`, a script by `uzushio.case.registry.register_model`.
+`uzushio assimilate CASE --check-gradient` compares the methods with each other.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from uzushio._base.exact_sums import DoubleDouble
+from uzushio.assimilation.step_sweeps import StepSweeps
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from uzushio._base.observations import Observations
     from uzushio.assimilation.case import AssimilationCase
 
 
@@ -76,16 +93,18 @@ class Guess:
     parameters: np.ndarray
 
 
-class Model(ABC):
-    """Model on the ranks of one communicator.
+class Model(StepSweeps):
+    """Model on the ranks of one communicator; see the text of this module.
 
     Attributes:
+        case: the case.
         comm: communicator of the model.
-        shape: shape of a state over all ranks: (rows, columns).
-        own: rows and columns of this rank's part.
+        shape: shape of a state over all ranks, of one to three axes; the last is x.
+        own: this rank's part of each axis.
         appends: whether trajectories can `append`, which saves one step per recomputed window.
         threads: number of threads of each rank.
         every: interval in steps of the states that `checkpoints` store.
+        candidates: default of `optimiser.candidates`.
     """
 
     #: Model that validates the case file.
@@ -94,28 +113,53 @@ class Model(ABC):
     state: ClassVar[Quantity]
     parameters: ClassVar[Sequence[Quantity]]
     #: Whether misfit and forcing follow `Observations.huber` (see `Observations.residual`).
-    robust: ClassVar[bool] = False
+    robust: ClassVar[bool] = True
 
     #: Units of `step_length` and of `coordinates`.
     time_unit: ClassVar[str] = "1"
     length_unit: ClassVar[str] = "1"
 
     comm: MPI.Comm
-    shape: tuple[int, int]
-    own: tuple[slice, slice]
-    appends: bool = False
+    shape: tuple[int, ...]
+    own: tuple[slice, ...]
+    appends: bool = True
     threads: int = 1
     every: int = 1
+    candidates: int = 1
+
+    def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
+        """Allocate and plan on the ranks of `comm`, one group; raise `CaseError` on all ranks."""
+        self.case, self.comm = case, comm
+        self.shape = tuple(self.shape_of(case))
+        self.own = tuple(slice(0, count) for count in self.shape)
 
     @classmethod
-    @abstractmethod
-    def groups(cls, case: AssimilationCase) -> int:
-        """Return the number of groups of ranks that evaluate candidates concurrently (`oblt`)."""
+    def missing(cls) -> list[str]:
+        """Return the names of required members that a subclass does not have."""
+        needed = ["case_model", "state", "parameters", "shape_of", "first_guess"]
+        if cls.forward is StepSweeps.forward:
+            needed += ["step", "adjoint_step"]
+        return [name for name in needed if getattr(cls, name, None) is getattr(Model, name, None)]
 
     @classmethod
-    @abstractmethod
-    def points(cls, case: AssimilationCase) -> int:
-        """Return the number of points of a state over all ranks."""
+    def by_differences(cls) -> list[str]:
+        """Return the names of optional methods in place of which there are differences."""
+        if cls.forward is not StepSweeps.forward:
+            return []
+        optional = ("tangent_step", "second_order_step")
+        return [name for name in optional if getattr(cls, name) is getattr(StepSweeps, name)]
+
+    # ---- of a case, before the model is created ------------------------------------------------
+
+    @classmethod
+    def shape_of(cls, case: AssimilationCase) -> tuple[int, ...]:
+        """Return the shape of a state over all ranks."""
+        raise NotImplementedError
+
+    @classmethod
+    def groups(cls, case: AssimilationCase, ranks: int) -> int:
+        """Return the number of groups of ranks, each of which runs the whole model."""
+        return ranks
 
     @classmethod
     def kept_every(cls, case: AssimilationCase, ranks: int) -> int:
@@ -123,9 +167,9 @@ class Model(ABC):
         return 1
 
     @classmethod
-    @abstractmethod
     def notes(cls, case: AssimilationCase, ranks: int) -> list[str]:
         """Describe grid, tiles and communication for `uzushio check`; may raise `CaseError`."""
+        return [f"{' x '.join(map(str, cls.shape_of(case)))} points, {case.time.steps} steps"]
 
     @classmethod
     def seconds_per_iteration(cls, case: AssimilationCase, ranks: int) -> float | None:
@@ -135,172 +179,23 @@ class Model(ABC):
         """
         return None
 
-    @abstractmethod
-    def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
-        """Allocate and plan on the ranks of `comm`, one group; raise `CaseError` on all ranks."""
+    # ---- of the model -----------------------------------------------------------------------
 
-    @abstractmethod
-    def truth(self) -> Guess | None:
-        """Return the truth of a twin experiment, if the case has one."""
-
-    @abstractmethod
     def first_guess(self) -> Guess:
         """Return the start of the search, which is also the mean of the background."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of all rows and of all columns."""
+    def truth(self) -> Guess | None:
+        """Return the truth of a twin experiment, if the case has one."""
+        return None
 
-    @abstractmethod
+    def coordinates(self) -> tuple[np.ndarray, ...]:
+        """Return the positions of all points along each axis."""
+        return tuple(np.arange(float(count)) for count in self.shape)
+
     def step_length(self) -> float:
         """Return the time of a step in the unit of the observations' times."""
-
-    @abstractmethod
-    def trajectory(self, steps: int) -> Trajectory:
-        """Return storage for a number of consecutive states."""
-
-    def checkpoints(self, steps: int) -> Trajectory:
-        """Return storage for consecutive states that only adjoint sweeps without `keep` read.
-
-        Each `every`-th state is stored, and the model recomputes the others.
-        """
-        return self.trajectory(steps)
-
-    @abstractmethod
-    def forward(
-        self,
-        state: np.ndarray,
-        parameters: np.ndarray,
-        first: int,
-        last: int,
-        trajectory: Trajectory | None = None,
-        observations: Observations | None = None,
-    ) -> DoubleDouble:
-        """Advance `state` from step `first` to `last`, in place.
-
-        Args:
-            state: state `first`; becomes state `last`.
-            parameters: parameters of the model.
-            first: index of the given state.
-            last: index of the result.
-            trajectory: stores states `first` to `last` - 1.
-            observations: observations for the misfit, those at steps in (first, last].
-
-        Returns:
-            The misfit: half the weighted sum of squared differences to those observations.
-        """
-
-    @abstractmethod
-    def misfit(self, state: np.ndarray, step: int, observations: Observations) -> DoubleDouble:
-        """Return the misfit at one step; 0 if it was not observed."""
-
-    @abstractmethod
-    def forcing(
-        self, state: np.ndarray, step: int, observations: Observations, out: np.ndarray
-    ) -> None:
-        """Add the derivative of the misfit at `step` with respect to the state to `out`."""
-
-    @abstractmethod
-    def adjoint(
-        self,
-        adjoint: np.ndarray,
-        parameters: np.ndarray,
-        first: int,
-        last: int,
-        trajectory: Trajectory,
-        observations: Observations | None = None,
-        keep: Trajectory | None = None,
-    ) -> Sequence[DoubleDouble]:
-        """Compute the derivative with respect to state `first` from that for `last`, in place.
-
-        Args:
-            adjoint: at `last`, with that step's forcing; becomes that at `first`, with its forcing.
-            parameters: parameters of the model.
-            first: index of the earlier state.
-            last: index of the later state.
-            trajectory: states `first` to `last` - 1.
-            observations: observations of the forcing, those at steps [first, last).
-            keep: stores the adjoints for `second_order`.
-
-        Returns:
-            The contribution of these steps to the derivative with respect to each parameter.
-        """
-
-    @abstractmethod
-    def misfit_and_adjoint(
-        self,
-        adjoint: np.ndarray,
-        parameters: np.ndarray,
-        first: int,
-        last: int,
-        trajectory: Trajectory,
-        observations: Observations,
-    ) -> tuple[DoubleDouble, Sequence[DoubleDouble]]:
-        """Compute `adjoint`, and return the misfit at the steps [first, last) too.
-
-        The sum of misfits has the same bits as that of `forward` and `misfit`.
-        """
-
-    @abstractmethod
-    def tangent(
-        self,
-        tangent: np.ndarray,
-        direction: np.ndarray,
-        parameters: np.ndarray,
-        first: int,
-        last: int,
-        trajectory: Trajectory,
-        keep: Trajectory | None = None,
-    ) -> None:
-        """Advance a perturbation of the state from `first` to `last`, in place.
-
-        Args:
-            tangent: perturbation of the state.
-            direction: perturbation of the parameters.
-            parameters: parameters of the model.
-            first: index of the state that `tangent` perturbs.
-            last: index of the state that the result perturbs.
-            trajectory: states `first` to `last` - 1.
-            keep: stores the perturbations `first` to `last` - 1.
-        """
-
-    @abstractmethod
-    def apply_inverse_covariance(
-        self, tangent: np.ndarray, step: int, observations: Observations, out: np.ndarray
-    ) -> None:
-        """Add the derivative of `forcing` along `tangent` to `out`."""
-
-    @abstractmethod
-    def second_order(
-        self,
-        adjoint: np.ndarray,
-        direction: np.ndarray,
-        parameters: np.ndarray,
-        first: int,
-        last: int,
-        trajectory: Trajectory,
-        tangents: Trajectory,
-        adjoints: Trajectory | None,
-        observations: Observations | None = None,
-    ) -> Sequence[DoubleDouble]:
-        """Compute the adjoint's derivative along a perturbation at `first` from that at `last`.
-
-        Args:
-            adjoint: derivative of the adjoint at `last`, with `apply_inverse_covariance` of that
-                step; becomes that at `first`.
-            direction: perturbation of the parameters.
-            parameters: parameters of the model.
-            first: index of the earlier state.
-            last: index of the later state.
-            trajectory: states `first` to `last` - 1.
-            tangents: tangents of these steps, from `tangent`.
-            adjoints: adjoints of these steps, from `adjoint`; None for the Gauss-Newton part, which
-                is never indefinite.
-            observations: as in `adjoint`.
-
-        Returns:
-            The contribution of these steps to the derivative of each parameter's gradient.
-        """
+        return self.case.time.dt
 
     def metric(self, steps: int, most: float) -> Metric | None:
         """Return an approximation of the misfit's inverse Hessian up to a factor.

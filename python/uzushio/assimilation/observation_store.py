@@ -8,6 +8,8 @@ observations.zarr/
                 (), (y, x), (n,) or (n, y, x)
     x, y        optional: positions, compared with the model's
 
+The axes are those of the model's grid: x, or y and x, or z, y and x.
+
 CF attributes are decoded; units and names of dimensions are compared with the model's.
 """
 
@@ -55,7 +57,7 @@ def write(path: Path, model: Model, observations: Observations) -> None:
     with zarr.config.set({"array.write_empty_chunks": True}):  # a missing chunk is a lost one
         for step, values in zip(observations.steps, observations.values, strict=True):
             time = step * model.step_length()
-            series.append(step, time, spread, {"values": [values[np.newaxis]]})
+            series.append(step, time, spread, {"values": [in_box(values)]})
 
 
 def is_complete(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
@@ -74,16 +76,22 @@ def is_complete(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
     return whole
 
 
+def in_box(values: np.ndarray) -> np.ndarray:
+    """Return a view of a field with three axes."""
+    return values.reshape((1,) * (3 - values.ndim) + values.shape)
+
+
 def schema_of(
     model: Model, variables: dict[str, Variable], attributes: dict[str, Any], once: bool = False
 ) -> StoreSchema:
     """Return the schema of a store of fields on a model's grid."""
-    rows, columns = model.coordinates()
+    dropped = 3 - len(model.shape)
+    z, y, x = [np.zeros(1)] * dropped + list(model.coordinates())
     return StoreSchema(
-        count=(1, len(rows), len(columns)),
+        count=(len(z), len(y), len(x)),
         variables=variables,
-        lines=(np.zeros(1), rows, columns),
-        dropped=(0,),
+        lines=(z, y, x),
+        dropped=tuple(range(dropped)),
         attributes=attributes,
         once=once,
     )
@@ -91,9 +99,9 @@ def schema_of(
 
 def distribution_of(model: Model) -> Distribution:
     """Return the distribution of a model's grid over its ranks (collective)."""
-    rows, columns = model.own
-    count = (1, rows.stop - rows.start, columns.stop - columns.start)
-    return Distribution(model.comm, [Box((0, rows.start, columns.start), count)])
+    z, y, x = [slice(0, 1)] * (3 - len(model.shape)) + list(model.own)
+    count = (z.stop - z.start, y.stop - y.start, x.stop - x.start)
+    return Distribution(model.comm, [Box((z.start, y.start, x.start), count)])
 
 
 def observed_times(case: AssimilationCase) -> int:
@@ -109,8 +117,8 @@ def observed_times(case: AssimilationCase) -> int:
         return len(range(wanted.first, last + 1, wanted.every))
     try:
         group: Any = zarr.open_group(wanted.store, mode="r", use_consolidated=False)
-        times = int(group["values"].shape[0])
-        wide = any(name in group and group[name].ndim in (1, 3) for name in ("sigma", "mask"))
+        times, axes = int(group["values"].shape[0]), group["values"].ndim
+        wide = any(name in group and group[name].ndim in (1, axes) for name in ("sigma", "mask"))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return 0  # `read` raises the error
     return 2 * times if wide else times

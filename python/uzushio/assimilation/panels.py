@@ -13,6 +13,8 @@ from uzushio.assimilation.model import Quantity
 class Panels:
     """Fields of a picture, (rows, columns), first row at the bottom.
 
+    A grid of one axis is one row; of three axes it is the middle plane along the first.
+
     Attributes:
         x: positions of the columns.
         y: positions of the rows.
@@ -28,6 +30,7 @@ class Panels:
         mean: mean over all times of observation minus run, in standard deviations; NaN at points
             without one; None if unknown.
         rms: root mean square of the same.
+        place: sentence on the plane of a grid of three axes; else empty.
     """
 
     x: np.ndarray
@@ -43,3 +46,9 @@ class Panels:
     truth: np.ndarray | None = None
     mean: np.ndarray | None = None
     rms: np.ndarray | None = None
+    place: str = ""
+
+    @property
+    def is_line(self) -> bool:
+        """Whether the grid has one axis."""
+        return len(self.y) == 1

@@ -21,7 +21,7 @@ from uzushio.assimilation.fit import Fit, goodness_of_fit
 from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.memory import needs, states_that_fit
 from uzushio.assimilation.minimise import Minimiser, Settings
-from uzushio.assimilation.model import Guess, Metric
+from uzushio.assimilation.model import Guess, Metric, Model
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import CheckpointingPlan, plan
@@ -47,6 +47,19 @@ class Parts(NamedTuple):
     space: ControlSpace
 
 
+def checked(model: Model, guess: Guess, name: str) -> Guess:
+    """Return a guess of a model as arrays; raise `CaseError` for other shapes."""
+    shape = tuple(part.stop - part.start for part in model.own)
+    state = np.ascontiguousarray(guess.state, dtype=np.float64)
+    parameters = np.array(guess.parameters, dtype=np.float64)
+    if state.shape != shape or parameters.shape != (len(model.parameters),):
+        raise CaseError(
+            f"{name}: the model gives a state of shape {state.shape} and parameters of shape "
+            f"{parameters.shape}; they must be {shape} and ({len(model.parameters)},)."
+        )
+    return Guess(state, parameters)
+
+
 class Problem:
     """Components of an assimilation on the ranks of a job. All methods are collective.
 
@@ -65,9 +78,11 @@ class Problem:
         """Create groups and model; raise `UzushioError` on all ranks if they do not fit."""
         kind = registry.model_class(case.model)
         self._case, self._comm = case, comm
-        self.groups = Groups(comm, kind.groups(case))
+        self.groups = Groups(comm, kind.groups(case, comm.size))
         self.model = kind(case, self.groups.inside)
-        self.truth, self.guess = self.model.truth(), self.model.first_guess()
+        truth = self.model.truth()
+        self.truth = None if truth is None else checked(self.model, truth, "truth")
+        self.guess = checked(self.model, self.model.first_guess(), "first_guess")
         names = [self.model.state.name, *(one.name for one in self.model.parameters)]
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
         self.sigmas = [one.sigma for one in self.controls]
@@ -91,7 +106,11 @@ class Problem:
                 store, self.model, self._case.time.steps, self._comm
             )
         else:
-            assert self.truth is not None, "the case was validated"
+            if self.truth is None:
+                raise CaseError(
+                    "observations.store: name a store; without it the observations are those of a "
+                    "twin experiment, for which the model needs a truth."
+                )
             self.observations = twin.observe(self.model, self.truth, self._case)
         wanted = self._case.observations
         if wanted.huber is not None:
@@ -199,12 +218,10 @@ class Problem:
         )
         shape = self.guess.state.shape
         bounds = [one.bounds for one in self.controls]
-        space = ControlSpace(
-            model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.sections
-        )
+        space = ControlSpace(model.comm, shape, units, bounds, model.threads, self.sections)
         evaluator = Evaluator(cost, space, self.groups)
         start = space.vector(self.guess.state, self.guess.parameters)
-        settings = self._settings(self.groups.count)
+        settings = self._settings(model.candidates)
         search = Minimiser(space, evaluator, start, settings, self.metric(window, fresh))
         return Parts(search, cost, evaluator, space)
 

@@ -144,7 +144,7 @@ def _write_estimate(
     for key, state, words, unit_of_field in fields:
         notes = {"description": words, "unit": unit_of_field}
         variables[key] = Variable(key, np.dtype(np.float64), attributes=notes)
-        values[key] = [state[np.newaxis]]
+        values[key] = [observation_store.in_box(state)]
     frame = observation_store.schema_of(model, variables, attributes, once=True)
     write_whole(model.comm, path, frame, observation_store.distribution_of(model), values)
 
@@ -160,7 +160,7 @@ def _panels(work: Assimilation, fit: Fit | None) -> Panels | None:
     weight = np.broadcast_to(observations.weight_of(last), state.shape)
     observed = np.where(weight > 0.0, observations.values[last], np.nan)
     truth = problem.truth
-    stride = max(1, -(-max(model.shape) // _PICTURE))
+    stride = max(1, -(-max(model.shape[-2:]) // _PICTURE))
     arrays = {
         "truth": None if truth is None else truth.state,
         "first_guess": problem.guess.state,
@@ -176,27 +176,36 @@ def _panels(work: Assimilation, fit: Fit | None) -> Panels | None:
     }
     if model.comm.rank:
         return None
-    rows, columns = model.coordinates()
+    *above, columns = model.coordinates()
     return Panels(
         x=columns[::stride],
-        y=rows[::stride],
+        y=above[-1][::stride] if above else np.zeros(1),
         step=step,
         time=step * model.step_length(),
         state=model.state,
+        place=f"Plane z = {above[0][len(above[0]) // 2]:.4g}." if len(above) > 1 else "",
         **gathered,
     )
 
 
 def _gathered(model: Model, array: np.ndarray, stride: int) -> np.ndarray | None:
-    """Gather rows and columns of the whole grid at an interval, on the first rank."""
-    rows, columns = model.own
+    """Gather rows and columns of the whole grid at an interval, on the first rank.
+
+    Of a grid of three axes it is the middle plane; one of one axis is a row.
+    """
+    depth, height, width = (1,) * (3 - len(model.shape)) + model.shape
+    planes, rows, columns = (slice(0, 1),) * (3 - len(model.shape)) + model.own
+    middle = slice(depth // 2 - planes.start, depth // 2 - planes.start + 1)
+    if not planes.start <= depth // 2 < planes.stop:
+        middle = slice(0)
+    plane = observation_store.in_box(array)[middle].reshape(-1, columns.stop - columns.start)
     first_row, first_column = -rows.start % stride, -columns.start % stride
-    part = np.ascontiguousarray(array[first_row::stride, first_column::stride])
+    part = np.ascontiguousarray(plane[first_row::stride, first_column::stride])
     place = ((rows.start + first_row) // stride, (columns.start + first_column) // stride)
     parts = model.comm.gather((place, part))
     if parts is None:
         return None
-    whole = np.empty([-(-count // stride) for count in model.shape])
+    whole = np.empty([-(-height // stride), -(-width // stride)])
     for (row, column), values in parts:
         whole[row : row + values.shape[0], column : column + values.shape[1]] = values
     return whole

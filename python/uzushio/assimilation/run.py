@@ -191,6 +191,9 @@ class _Run:
         if not wanted.iterations:
             return [Deviation.unknown("not requested") for _ in self._problem.model.parameters]
         self._job.say("Finding standard deviations.")
+        if by_differences := self._problem.model.by_differences():
+            names = " and no ".join(by_differences)
+            self._job.say(f"The model has no {names}: central differences take the place.")
         work = self._assimilation
         cost, space = work.parts.cost, work.parts.space
         hessian = cost.hessian(work.estimate(), self._problem.states)

@@ -100,7 +100,9 @@ def state_of(
     for name, vector in vectors.items():
         parts = [(own.start, vector[: own.size].reshape(own.count))] if writes else []
         double = np.dtype(np.float64)
-        arrays[name] = DistributedArray(model.shape, double, parts, ("y", "x"), chunks)
+        arrays[name] = DistributedArray(
+            model.shape, double, parts, tuple("zyx")[-len(model.shape) :], chunks
+        )
         tails[name] = vector[own.size :].tolist()
     layout = {"shape": list(model.shape), "parameters": tails}
     return State(arrays, {**attributes, "layout": layout})

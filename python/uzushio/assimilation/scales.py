@@ -62,7 +62,7 @@ def _unit(curvature: float) -> float:
 
 def weight(model: Model, observations: Observations, observed: Sequence[int]) -> float:
     """Return the mean over points of the sum of weights of a point's observations."""
-    points = model.shape[0] * model.shape[1]
+    points = math.prod(model.shape)
     own = observations.values[0].size
     mine = sum(float(np.mean(observations.weight_of(index))) * own for index in observed)
     total: float = model.comm.allreduce(mine)

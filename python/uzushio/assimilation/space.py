@@ -10,6 +10,7 @@ compiled (`src/vectors`), and the memory of released vectors is reused (`new`, `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -73,7 +74,7 @@ class ControlSpace:
     def __init__(
         self,
         comm: MPI.Comm,
-        shape: tuple[int, int],
+        shape: tuple[int, ...],
         scales: Sequence[float],
         bounds: Sequence[tuple[float | None, float | None]],
         threads: int = 1,
@@ -83,7 +84,7 @@ class ControlSpace:
 
         Args:
             comm: communicator of the group.
-            shape: rows and columns of this rank's part of the state.
+            shape: shape of this rank's part of the state.
             scales: units of the state and of each parameter.
             bounds: bounds of the state and of each parameter; None for unlimited.
             threads: threads of this rank for passes over vectors.
@@ -91,7 +92,7 @@ class ControlSpace:
         """
         self._sections = SectionMonitor() if sections is None else sections
         self._comm, self.shape = comm, shape
-        self._points = shape[0] * shape[1]
+        self._points = math.prod(shape)
         self._bounds, self._threads = list(bounds), threads
         self.size = self._points + len(scales) - 1
         self._spare: list[np.ndarray] = []

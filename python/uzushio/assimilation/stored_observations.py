@@ -32,6 +32,7 @@ class StoredObservations:
     def __init__(self, path: Path, model: Model) -> None:
         """Open the store; raise `CaseError` if there is none."""
         self._path, self._model = path, model
+        self._axes = "zyx"[-len(model.shape) :]
         self._where = f"observations.store: {path}"
         self._group: Any = open_stored(path, "observations.store", "with arrays time and values")
 
@@ -60,15 +61,15 @@ class StoredObservations:
         stored = self._checked("values", [shape])
         stored.require_unit(self._model.state.unit)
         self._require_order(stored)
-        rows, columns = self._model.own
-        own = np.empty((times, rows.stop - rows.start, columns.stop - columns.start))
+        part = self._model.own
+        own = np.empty((times, *(axis.stop - axis.start for axis in part)))
         for index in range(times):
-            own[index] = stored.numbers((index, rows, columns))
+            own[index] = stored.numbers((index, *part))
         if np.isinf(own).any():
             raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
         if "mask" in self._group:
             mask = self._checked("mask", [shape, shape[1:]])
-            own[~np.broadcast_to(mask.flags((..., rows, columns)), own.shape)] = np.nan
+            own[~np.broadcast_to(mask.flags((..., *part)), own.shape)] = np.nan
         return own, self._sigma(shape)
 
     def require_sigma(self, sigma: np.ndarray, seen: np.ndarray) -> None:
@@ -109,7 +110,7 @@ class StoredObservations:
 
     def _require_positions(self) -> None:
         """Raise `CaseError` if the store has positions that are not those of the model's grid."""
-        for name, positions in zip("yx", self._model.coordinates(), strict=True):
+        for name, positions in zip(self._axes, self._model.coordinates(), strict=True):
             if name not in self._group:
                 continue
             stored = self._array(name)
@@ -129,11 +130,12 @@ class StoredObservations:
 
     def _require_order(self, stored: StoredArray) -> None:
         """Raise `CaseError` if the dimensions have other names, in another order."""
-        named = [name for name in stored.dimensions if name in ("time", "y", "x")]
-        if named != [name for name in ("time", "y", "x") if name in named]:
+        order = ["time", *self._axes]
+        named = [name for name in stored.dimensions if name in order]
+        if named != [name for name in order if name in named]:
             raise self._wrong(
                 f"values has the dimensions {', '.join(map(str, stored.dimensions))}; transpose it "
-                "to time, y, x"
+                f"to {', '.join(order)}"
             )
 
     def _nearest(self, times: np.ndarray, steps: int) -> list[int]:
@@ -175,14 +177,17 @@ class StoredObservations:
                 return np.asarray(float(self._group.attrs["sigma"]))
             except (TypeError, ValueError):
                 raise self._wrong("the attribute sigma is not a number") from None
-        rows, columns = self._model.own
         stored = self._checked("sigma", [(), shape[1:], shape[:1], shape])
         stored.require_unit(self._model.state.unit)
-        if len(stored.shape) < 2:
-            values = stored.numbers(...)
-            return values[:, np.newaxis, np.newaxis] if stored.shape else values
+        if not stored.shape:
+            return stored.numbers(...)
+        of_times = stored.shape == shape[:1]
+        if of_times and stored.shape == shape[1:]:  # one axis, as many points as times
+            of_times = stored.dimensions[:1] == ("time",)
+        if of_times:
+            return stored.numbers(...).reshape(-1, *[1] * len(self._axes))
         self._require_order(stored)
-        return stored.numbers((..., rows, columns))
+        return stored.numbers((..., *self._model.own))
 
     def _array(self, name: str) -> StoredArray:
         return StoredArray(self._group, name, self._path, self._where)

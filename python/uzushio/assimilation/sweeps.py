@@ -55,8 +55,7 @@ class Sweeps:
             plan: checkpointing schedule.
         """
         self.model, self.observations, self.plan = model, observations, plan
-        rows, columns = (part.stop - part.start for part in model.own)
-        self._shape = (rows, columns)
+        self._shape = tuple(part.stop - part.start for part in model.own)
         self._window: Trajectory | None = model.checkpoints(plan.window)
         self._snapshots = [np.empty(self._shape) for _ in range(plan.snapshots)]
         # Needed if a part of the run is recomputed.

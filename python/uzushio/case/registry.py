@@ -1,8 +1,9 @@
 """Registry of solvers, models of assimilations and their tunables, imported at first use.
 
 A package adds a solver by an entry point in the group `uzushio.solvers` (a model in
-`uzushio.models`), or by a call of `register` (`register_model`) before the case is loaded. Their
-tunables are entry points in the group `uzushio.tunables`.
+`uzushio.models`), or by a call of `register` (`register_model`) before the case is loaded; a case
+may name the file of a model instead. Their tunables are entry points in the group
+`uzushio.tunables`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from uzushio._base.config.names import unknown
+from uzushio._base.config.user_function import load_module
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
@@ -78,9 +82,50 @@ def solver_class(name: str) -> type[Solver]:
 
 
 def model_class(name: str) -> type[Model]:
-    """Import the model of assimilations called `name`; raise `CaseError` like `solver_class`."""
-    found: type[Model] = _imported("model", name, known_models())
-    return found
+    """Import the model of assimilations called `name`, or from the file "FILE.py:Class".
+
+    Raises:
+        CaseError: as `solver_class`; or the class is no model, or lacks a required member.
+    """
+    file, class_name = file_of_class(name)
+    found: Any = (
+        _imported("model", name, known_models()) if file is None else _of_file(file, class_name)
+    )
+    if not hasattr(found, "missing"):
+        raise CaseError(f"model '{name}' is not a subclass of uzushio.assimilation.Model.")
+    if missing := found.missing():
+        raise CaseError(
+            f"model '{name}': the class {found.__name__} needs {' and '.join(missing)}; "
+            "docs/how-to/own-model.md describes a model."
+        )
+    model: type[Model] = found
+    return model
+
+
+def file_of_class(name: str) -> tuple[Path | None, str]:
+    """Split "FILE.py:Class"; the file is None for other names."""
+    file, colon, class_name = name.rpartition(":")
+    return (Path(file), class_name) if colon and file.endswith(".py") else (None, name)
+
+
+def _of_file(file: Path, class_name: str) -> Any:
+    """Return a class of a Python file, executed anew only if it has changed."""
+    try:
+        changed = file.stat().st_mtime_ns
+    except OSError:
+        raise CaseError(f"model: there is no file {file}.") from None
+    try:
+        module = _module_of_file(file, changed)
+    except ValueError as error:
+        raise CaseError(f"model: {error}.") from error
+    if not hasattr(module, class_name):
+        raise CaseError(f"model: {file} has no class {class_name}.")
+    return getattr(module, class_name)
+
+
+@cache
+def _module_of_file(file: Path, changed: int) -> ModuleType:
+    return load_module(file)
 
 
 def known_tunables() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Functions of users, in Python files that a case or a pipeline names."""
+"""Functions and classes of users, in Python files that a case or a pipeline names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -27,11 +28,23 @@ def check_syntax(file: Path) -> None:
 def load_function(file: Path, name: str) -> Callable[[Any], object]:
     """Execute a Python file, and return its function of this name.
 
-    The folder of the file is added to the path of `import`.
-
     Raises:
         ValueError: the file cannot be executed, or has no such function; a sentence without full
             stop.
+    """
+    found = getattr(load_module(file), name, None)
+    if not callable(found):
+        raise ValueError(f"{file} needs a function {name}(step)")
+    return found  # type: ignore[no-any-return]
+
+
+def load_module(file: Path) -> ModuleType:
+    """Execute a Python file, and return its module.
+
+    The folder of the file is added to the path of `import`.
+
+    Raises:
+        ValueError: the file cannot be executed; a sentence without full stop.
     """
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
@@ -41,14 +54,12 @@ def load_function(file: Path, name: str) -> Callable[[Any], object]:
     if spec is None or spec.loader is None:
         raise ValueError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # names in annotations are looked up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         raise ValueError(error_message(file, error)) from error
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise ValueError(f"{file} needs a function {name}(step)")
-    return found  # type: ignore[no-any-return]
+    return module
 
 
 def error_message(file: Path, error: BaseException) -> str:

@@ -90,7 +90,7 @@ class Document:
                     f"{command}."
                 )
 
-    def _folder(self, key: KeyPath) -> Path:
+    def folder_of(self, key: KeyPath) -> Path:
         """Return the folder of relative paths: of an override the current one."""
         overridden = any(key[:end] in self.given for end in range(1, len(key) + 1))
         return Path() if overridden else self.folder
@@ -102,7 +102,7 @@ class Document:
             CaseError: one line for each mistake, naming the file and line, the key, the value given
                 and what is allowed.
         """
-        values = prepared(model, self.values, self._folder)
+        values = prepared(model, self.values, self.folder_of)
         try:
             return model.model_validate(values)
         except ValidationError as error:

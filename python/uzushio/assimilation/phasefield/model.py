@@ -29,18 +29,17 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
     case_model: ClassVar[type[AssimilationCase]] = PhaseFieldCase
     state: ClassVar[Quantity] = Quantity("phi", "phase", plausible=(-1.0, 2.0))
     parameters: ClassVar[Sequence[Quantity]] = (Quantity("m", "drive of the interface"),)
-    robust: ClassVar[bool] = True
 
     @classmethod
-    def groups(cls, case: AssimilationCase) -> int:
+    def groups(cls, case: AssimilationCase, ranks: int) -> int:
         """Return the case's `oblt`."""
         return cast(PhaseFieldCase, case).blocking.oblt
 
     @classmethod
-    def points(cls, case: AssimilationCase) -> int:
-        """Return the number of points of the grid."""
+    def shape_of(cls, case: AssimilationCase) -> tuple[int, int]:
+        """Return the numbers of rows and columns."""
         grid = cast(PhaseFieldCase, case).grid
-        return grid.nx * grid.ny
+        return grid.ny, grid.nx
 
     @classmethod
     def kept_every(cls, case: AssimilationCase, ranks: int) -> int:
@@ -80,6 +79,7 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
         # With scheme diamond a part of a trajectory is valid only for the steps of its sweep.
         self.appends = self._case.blocking.scheme != "diamond"
         self.threads = self._case.blocking.threads
+        self.candidates = self._case.blocking.oblt
 
     def truth(self) -> Guess | None:
         """Return the case's truth."""

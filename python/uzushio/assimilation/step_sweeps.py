@@ -1,0 +1,387 @@
+"""Sweeps of a model over many steps, from functions of a single step.
+
+A model defines `step` and `adjoint_step`. If it has no `tangent_step` or no `second_order_step`,
+these are central differences of `step` and `adjoint_step`: exact up to rounding if they are
+polynomials of degree two in the state and the parameters.
+
+Sums over points are double-double numbers (`exact_sums.DoubleDouble`), so that the sums of parts of
+a run can be added and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio._base import exact_sums
+from uzushio._base.exact_sums import DoubleDouble
+from uzushio._base.observations import Observations
+from uzushio.assimilation.stored_states import StoredStates, fixed
+from uzushio.errors import ModelError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Derivatives with respect to each parameter: arrays whose sums over points and ranks they are, or
+#: this rank's contributions.
+Slopes = Sequence[float | np.ndarray]
+
+
+class StepSweeps:
+    """Sweeps over the steps of a run. All of them are collective over the ranks of the model.
+
+    Arrays of states are this rank's own part, float64 and C-contiguous; sweeps return the same
+    numbers on all ranks.
+    """
+
+    comm: MPI.Comm
+    own: tuple[slice, ...]
+
+    # ---- one step -----------------------------------------------------------------------------
+
+    def step(self, state: np.ndarray, parameters: np.ndarray, index: int) -> np.ndarray:
+        """Return state `index` + 1.
+
+        Args:
+            state: state `index`, read-only.
+            parameters: values of the parameters.
+            index: index of the step, for a forcing that depends on time.
+        """
+        raise NotImplementedError
+
+    def adjoint_step(
+        self, adjoint: np.ndarray, state: np.ndarray, parameters: np.ndarray, index: int
+    ) -> tuple[np.ndarray, Slopes]:
+        """Return the derivatives of J with respect to state `index` and to the parameters.
+
+        With D and P the derivatives of `step` with respect to the state and the parameters, these
+        are Dᵀ `adjoint` and Pᵀ `adjoint`.
+
+        Args:
+            adjoint: derivative of J with respect to state `index` + 1, read-only.
+            state: state `index`, read-only.
+            parameters: values of the parameters.
+            index: index of the step.
+
+        Returns:
+            A field, and for each parameter an array whose sum is the derivative, or a number.
+        """
+        raise NotImplementedError
+
+    def tangent_step(
+        self,
+        tangent: np.ndarray,
+        direction: np.ndarray,
+        state: np.ndarray,
+        parameters: np.ndarray,
+        index: int,
+    ) -> np.ndarray:
+        """Return the perturbation of state `index` + 1: D `tangent` + P `direction`.
+
+        Args:
+            tangent: perturbation of state `index`, read-only.
+            direction: perturbation of the parameters.
+            state: state `index`, read-only.
+            parameters: values of the parameters.
+            index: index of the step.
+        """
+        h = self._increment(tangent, direction, state, parameters)
+        above = self.step(fixed(state + h * tangent), parameters + h * direction, index)
+        below = self.step(fixed(state - h * tangent), parameters - h * direction, index)
+        return np.asarray((above - below) / (2.0 * h))
+
+    def second_order_step(
+        self,
+        tangent: np.ndarray,
+        direction: np.ndarray,
+        adjoint: np.ndarray,
+        state: np.ndarray,
+        parameters: np.ndarray,
+        index: int,
+    ) -> tuple[np.ndarray, Slopes]:
+        """Return the change of `adjoint_step` with the state and the parameters.
+
+        Args:
+            tangent: perturbation of the state, read-only.
+            direction: perturbation of the parameters.
+            adjoint: as in `adjoint_step`; it is constant.
+            state: state `index`, read-only.
+            parameters: values of the parameters.
+            index: index of the step.
+
+        Returns:
+            The derivative along the perturbations of both results of `adjoint_step`.
+        """
+        h = self._increment(tangent, direction, state, parameters)
+        ends = [
+            self.adjoint_step(
+                adjoint, fixed(state + a * tangent), parameters + a * direction, index
+            )
+            for a in (h, -h)
+        ]
+        (above, slopes), (below, slopes_below) = ends
+        pairs = zip(slopes, slopes_below, strict=True)
+        return (above - below) / (2.0 * h), [(a - b) / (2.0 * h) for a, b in pairs]
+
+    def _increment(
+        self, tangent: np.ndarray, direction: np.ndarray, state: np.ndarray, parameters: np.ndarray
+    ) -> float:
+        """Return the length of a central difference with minimum error (collective)."""
+        from mpi4py import MPI
+
+        of_state = np.array([np.abs(state).max(initial=0.0), np.abs(tangent).max(initial=0.0)])
+        self.comm.Allreduce(MPI.IN_PLACE, of_state, MPI.MAX)
+        sizes = np.array([of_state[0], *np.abs(parameters)])
+        changes = np.array([of_state[1], *np.abs(direction)])
+        moved = changes > 0.0
+        if not moved.any():
+            return 1.0
+        ratio = np.where(sizes > 0.0, sizes, 1.0)[moved] / changes[moved]
+        return float(2.0 ** np.round(np.log2(np.cbrt(np.finfo(float).eps) * ratio.min())))
+
+    # ---- storage ------------------------------------------------------------------------------
+
+    def trajectory(self, steps: int) -> Any:
+        """Return storage for a number of consecutive states."""
+        return StoredStates(steps, self._shape)
+
+    def checkpoints(self, steps: int) -> Any:
+        """Return storage for consecutive states that only adjoint sweeps without `keep` read.
+
+        Each `every`-th state is stored, and the model recomputes the others.
+        """
+        return self.trajectory(steps)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(part.stop - part.start for part in self.own)
+
+    # ---- sweeps -------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        state: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Any = None,
+        observations: Observations | None = None,
+    ) -> DoubleDouble:
+        """Advance `state` from step `first` to `last`, in place.
+
+        Args:
+            state: state `first`; becomes state `last`.
+            parameters: parameters of the model.
+            first: index of the given state.
+            last: index of the result.
+            trajectory: stores states `first` to `last` - 1.
+            observations: observations for the misfit, those at steps in (first, last].
+
+        Returns:
+            The misfit: half the weighted sum of squared differences to those observations, or
+            Huber's norm of them (`Observations.residual`).
+        """
+        if trajectory is not None:
+            trajectory.begin(first)
+        misfit = (0.0, 0.0)
+        for index in range(first, last):
+            if trajectory is not None:
+                trajectory.append(state)
+            _put(state, self.step(fixed(state), parameters, index), "step")
+            if observations is not None:
+                misfit = exact_sums.add(misfit, _misfit(state, index + 1, observations))
+        return exact_sums.over_ranks(self.comm, [misfit])[0]
+
+    def misfit(self, state: np.ndarray, step: int, observations: Observations) -> DoubleDouble:
+        """Return the misfit at one step; 0 if it was not observed."""
+        return exact_sums.over_ranks(self.comm, [_misfit(state, step, observations)])[0]
+
+    def forcing(
+        self, state: np.ndarray, step: int, observations: Observations, out: np.ndarray
+    ) -> None:
+        """Add the derivative of the misfit at `step` with respect to the state to `out`."""
+        if (index := observations.index_of(step)) is not None:
+            observations.add_weighted(index, observations.residual(index, state), out)
+
+    def adjoint(
+        self,
+        adjoint: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Any,
+        observations: Observations | None = None,
+        keep: Any = None,
+    ) -> Sequence[DoubleDouble]:
+        """Compute the derivative with respect to state `first` from that for `last`, in place.
+
+        Args:
+            adjoint: at `last`, with that step's forcing; becomes that at `first`, with its forcing.
+            parameters: parameters of the model.
+            first: index of the earlier state.
+            last: index of the later state.
+            trajectory: states `first` to `last` - 1.
+            observations: observations of the forcing, those at steps [first, last).
+            keep: stores the adjoints for `second_order`.
+
+        Returns:
+            The contribution of these steps to the derivative with respect to each parameter.
+        """
+        if keep is not None:
+            keep.begin(first)
+        totals = [(0.0, 0.0)] * len(parameters)
+        for index in reversed(range(first, last)):
+            if keep is not None:
+                keep[index] = adjoint
+            before, slopes = self.adjoint_step(fixed(adjoint), trajectory[index], parameters, index)
+            _put(adjoint, before, "adjoint_step")
+            totals = _added(totals, slopes)
+            if observations is not None:
+                self.forcing(trajectory[index], index, observations, adjoint)
+        return self._over_ranks(totals)
+
+    def misfit_and_adjoint(
+        self,
+        adjoint: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Any,
+        observations: Observations,
+    ) -> tuple[DoubleDouble, Sequence[DoubleDouble]]:
+        """Compute `adjoint`, and return the misfit at the steps [first, last) too.
+
+        The sum of misfits has the same bits as that of `forward` and `misfit`.
+        """
+        slopes = self.adjoint(adjoint, parameters, first, last, trajectory, observations)
+        misfit = (0.0, 0.0)
+        for index in range(first, last):
+            misfit = exact_sums.add(misfit, _misfit(trajectory[index], index, observations))
+        return exact_sums.over_ranks(self.comm, [misfit])[0], slopes
+
+    def tangent(
+        self,
+        tangent: np.ndarray,
+        direction: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Any,
+        keep: Any = None,
+    ) -> None:
+        """Advance a perturbation of the state from `first` to `last`, in place.
+
+        Args:
+            tangent: perturbation of the state.
+            direction: perturbation of the parameters.
+            parameters: parameters of the model.
+            first: index of the state that `tangent` perturbs.
+            last: index of the state that the result perturbs.
+            trajectory: states `first` to `last` - 1.
+            keep: stores the perturbations `first` to `last` - 1.
+        """
+        if keep is not None:
+            keep.begin(first)
+        for index in range(first, last):
+            if keep is not None:
+                keep.append(tangent)
+            after = self.tangent_step(
+                fixed(tangent), direction, trajectory[index], parameters, index
+            )
+            _put(tangent, after, "tangent_step")
+
+    def apply_inverse_covariance(
+        self, tangent: np.ndarray, step: int, observations: Observations, out: np.ndarray
+    ) -> None:
+        """Add the derivative of `forcing` along `tangent` to `out`."""
+        if (index := observations.index_of(step)) is not None:
+            observations.add_weighted(index, tangent, out)
+
+    def second_order(
+        self,
+        adjoint: np.ndarray,
+        direction: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Any,
+        tangents: Any,
+        adjoints: Any = None,
+        observations: Observations | None = None,
+    ) -> Sequence[DoubleDouble]:
+        """Compute the adjoint's derivative along a perturbation at `first` from that at `last`.
+
+        Args:
+            adjoint: derivative of the adjoint at `last`, with `apply_inverse_covariance` of that
+                step; becomes that at `first`.
+            direction: perturbation of the parameters.
+            parameters: parameters of the model.
+            first: index of the earlier state.
+            last: index of the later state.
+            trajectory: states `first` to `last` - 1.
+            tangents: tangents of these steps, from `tangent`.
+            adjoints: adjoints of these steps, from `adjoint`; None for the Gauss-Newton part, which
+                is never indefinite.
+            observations: as in `adjoint`.
+
+        Returns:
+            The contribution of these steps to the derivative of each parameter's gradient.
+        """
+        totals = [(0.0, 0.0)] * len(parameters)
+        for index in reversed(range(first, last)):
+            state = trajectory[index]
+            before, slopes = self.adjoint_step(fixed(adjoint), state, parameters, index)
+            totals = _added(totals, slopes)
+            if adjoints is not None:
+                change, slopes = self.second_order_step(
+                    tangents[index], direction, adjoints[index], state, parameters, index
+                )
+                before, totals = before + change, _added(totals, slopes)
+            _put(adjoint, before, "adjoint_step and second_order_step")
+            if observations is not None:
+                self.apply_inverse_covariance(tangents[index], index, observations, adjoint)
+        return self._over_ranks(totals)
+
+    def _over_ranks(self, totals: list[DoubleDouble]) -> list[DoubleDouble]:
+        return exact_sums.over_ranks(self.comm, totals) if totals else []
+
+
+def _put(state: np.ndarray, result: np.ndarray, name: str) -> None:
+    """Copy the result of a user's method; raise `ModelError` if its shape is wrong."""
+    if np.shape(result) != state.shape or np.iscomplexobj(result):
+        raise ModelError(
+            f"{name} returned {'nothing' if result is None else f'shape {np.shape(result)}'}; it "
+            f"must return real numbers of shape {state.shape}."
+        )
+    state[...] = result
+
+
+def _misfit(state: np.ndarray, step: int, observations: Observations) -> DoubleDouble:
+    """Return the misfit of this rank's part at one step."""
+    if (index := observations.index_of(step)) is None:
+        return 0.0, 0.0
+    difference, weighted = state - observations.values[index], np.zeros_like(state)
+    limited = observations.residual(index, state)
+    observations.add_weighted(index, limited, weighted)
+    high, low = exact_sums.dot(weighted, 2.0 * difference - limited)
+    return 0.5 * high, 0.5 * low
+
+
+def _added(totals: list[DoubleDouble], slopes: Slopes) -> list[DoubleDouble]:
+    """Add this rank's derivatives with respect to the parameters."""
+    if len(slopes) != len(totals):
+        raise ModelError(
+            f"adjoint_step returned {len(slopes)} derivatives with respect to parameters; the "
+            f"model has {len(totals)} parameters."
+        )
+    return [exact_sums.add(a, _sum(b)) for a, b in zip(totals, slopes, strict=True)]
+
+
+def _sum(values: float | np.ndarray) -> DoubleDouble:
+    """Return the sum of an array, exact to double-double precision."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    return (
+        exact_sums.dot(array, np.ones(array.size)) if array.size > 1 else (float(array.sum()), 0.0)
+    )
