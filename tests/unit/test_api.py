@@ -144,7 +144,7 @@ def test_an_assimilation_returns_estimate_deviations_and_history(
     assert history["J"].dims == ("iteration",) and int(history["iteration"][-1]) < 60
     more = uzushio.assimilate(restart="estimated", out="more", quiet=True)
     assert more.parameters == done.parameters and more.folder == Path("more")
-    assert len(more.figures) == 6
+    assert len(more.figures) == 9
     with pytest.raises(OutputError, match="--overwrite"):
         uzushio.assimilate(TWIN)
     with pytest.raises(CaseError, match="give it to uzushio assimilate"):
