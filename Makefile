@@ -1,7 +1,7 @@
 # Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test verify check docs screenshots format bench validate adios2 lock clean
+.PHONY: help build dev demo test verify check docs screenshots format bench validate adios2 lock clean
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
@@ -13,6 +13,9 @@ help:  ## print this
 
 build:  ## set up, and build and install the package into .venv
 	@tools/setup
+
+dev: build  ## link the Python files of .venv to python/: a change is seen without a build, until the next one
+	@tools/link_python
 
 demo: build  ## a turbulent channel on RANKS (2) ranks, drawn live; two minutes; ENGINE=inproc: by its own ranks; LIVE=1: in a browser
 	$(ENV) python tools/demo.py --ranks $(RANKS) --engine $(ENGINE) $(if $(LIVE),--live) $(ARGS)
