@@ -45,6 +45,42 @@ SECOND = """
         return change, [-weighted * self.slope(tangent), weighted * self.curvature(tangent)]
 """
 
+#: The example with its points shared by the ranks of one group.
+SHARED = """
+
+class Shared(Advection):
+    def __init__(self, case, comm):
+        super().__init__(case, comm)
+        ends = [rank * self.shape[0] // comm.size for rank in range(comm.size + 1)]
+        self.own = (slice(ends[comm.rank], ends[comm.rank + 1]),)
+
+    @classmethod
+    def groups(cls, case, ranks):
+        return 1
+
+    def first_guess(self):
+        whole = super().first_guess()
+        return Guess(whole.state[self.own], whole.parameters)
+
+    def truth(self):
+        whole = super().truth()
+        return Guess(whole.state[self.own], whole.parameters)
+
+    def neighbours(self, c):
+        left, right = (self.comm.rank - 1) % self.comm.size, (self.comm.rank + 1) % self.comm.size
+        before = self.comm.sendrecv(c[-1], dest=right, source=left)
+        after = self.comm.sendrecv(c[0], dest=left, source=right)
+        return np.append(before, c[:-1]), np.append(c[1:], after)
+
+    def slope(self, c):
+        before, after = self.neighbours(c)
+        return 0.5 * self.shape[0] * (after - before)
+
+    def curvature(self, c):
+        before, after = self.neighbours(c)
+        return self.shape[0] ** 2 * (after - 2.0 * c + before)
+"""
+
 
 @pytest.fixture(autouse=True)
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -208,6 +244,24 @@ def deviations(model: Model) -> np.ndarray:
     background = np.diag([1.0] * points + [1.0, 1e4])
     covariance = np.linalg.inv(jacobian.T @ jacobian + background)
     return np.sqrt(np.diag(covariance)[-2:])
+
+
+def test_a_grid_shared_by_ranks_gives_the_same_bits(uzushio: Run, example: Path) -> None:
+    example.write_text(example.read_text() + SHARED)
+    change(Path("case.yaml"), "advection.py:Advection", "advection.py:Shared")
+    checks, results = [], []
+    for ranks in (1, 3):
+        checks.append(uzushio("assimilate", "case.yaml", "--check-gradient", "--ranks", ranks))
+        assert checks[-1].returncode == 0, checks[-1].stderr
+        options = ("--out", f"on{ranks}", "--set", "uncertainty.iterations=4")
+        done = uzushio("assimilate", "case.yaml", "--ranks", ranks, *options)
+        assert done.returncode == 0, done.stderr
+        results.append(json.loads(Path(f"on{ranks}/summary.json").read_text())["results"])
+    assert checks[0].stdout == checks[1].stdout
+    assert (results[0]["J"], results[0]["parameters"]) == (
+        results[1]["J"],
+        results[1]["parameters"],
+    )
 
 
 def test_states_of_three_dimensions(tmp_path: Path) -> None:
