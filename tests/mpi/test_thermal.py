@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import yaml
 from conftest import Run
 from mpi4py import MPI
@@ -358,16 +359,16 @@ def test_a_script_sets_the_initial_fields(uzushio: Run, tmp_path: Path) -> None:
 def test_figures_are_the_same_on_any_ranks_and_after_a_restart(
     uzushio: Run, tmp_path: Path
 ) -> None:
-    grid = {"x": {"cells": 16}, "y": {"cells": 12, "stretching": 1.2}}
+    names = ["velocity", "temperature"]
     flow: dict[str, Any] = {
-        "grid": grid,
+        "grid": {"x": {"cells": 16}, "y": {"cells": 12, "stretching": 1.2}},
         "fluid": {"viscosity": 0.01, "gravity": [0, -2, 0]},
         "boundaries": {
             "y-min": {"type": "wall", "values": {"temperature": 1}},
             "y-max": {"type": "wall", "values": {"temperature": 0}},
         },
         "bodies": {"rod": {"shape": "cylinder", "centre": [0.5, 0.4, 0], "radius": 0.2}},
-        "statistics": {"fields": ["velocity", "temperature"], "over": ["i"]},
+        "statistics": {"every": 3, "fields": names, "over": ["i"], "covariances": [names]},
         "time": {"steps": 16, "cfl": 0.9},
         "checkpoint": {"every": 8},
     }
@@ -381,12 +382,14 @@ def test_figures_are_the_same_on_any_ranks_and_after_a_restart(
     done = uzushio("figures", tmp_path / "three", "--ranks", 2, timeout=240)
     assert done.returncode == 0, done.stderr
     drawn = {path.name: path.read_bytes() for path in (tmp_path / "one/figures").iterdir()}
-    assert {*drawn} == {
-        "plane_xy.png", "profiles.png", "history.png", "history.csv", "mean_profiles.png"
-    }  # fmt: skip
+    kinds = ("plane_xy", "profiles", "history", "mean_profiles", "mean_covariances")
+    assert {*drawn} == {"history.csv", *(f"{kind}.png" for kind in kinds)}
     for name, content in drawn.items():
         again = tmp_path / "three/figures" / name
         assert again.read_bytes() == content, name
+    one, three = (xr.open_zarr(tmp_path / f"{name}/statistics.zarr") for name in ("one", "three"))
+    assert one["covariance_velocity_temperature"].dims == ("y", "component")
+    xr.testing.assert_identical(one.compute(), three.compute())
     rows = np.loadtxt(tmp_path / "one/figures/history.csv", delimiter=",", skiprows=1)
     assert rows.shape == (4, 2 + 2 + 2)
     done = uzushio("report", tmp_path / "one")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio._base.config.names import unknown
+from uzushio.errors import CaseError
+from uzushio.solvers.block_solver.case import BlockStatistics
 from uzushio.solvers.block_solver.published import lines
 from uzushio.solvers.block_solver.zone_arrays import ZoneArray
 from uzushio.solvers.contract import Sample
@@ -17,52 +20,133 @@ if TYPE_CHECKING:
 
 #: Name of the mean of a field's square, after the field's name.
 _SQUARE = "_square"
+#: Axes of the components of both fields of a covariance.
+COMPONENTS = ("component", "other_component")
+
+
+def check_names(core: Any, asked: BlockStatistics) -> None:
+    """Raise `CaseError` if the core has no such fields, or not at the same points.
+
+    Args:
+        core: the solver, also before its set-up.
+        asked: the fields and their covariances.
+    """
+    places = {field["name"]: field["centring"] for field in core.fields()}
+    for name in asked.fields:
+        if name not in places:
+            raise CaseError(f"statistics.fields: the field '{name}' {unknown(name, [*places])}")
+    for pair in asked.covariances:
+        if {places[name] for name in pair} not in ({"cell"}, {"vertex"}):
+            both = " and ".join(f"'{name}' (at {places[name]}s)" for name in pair)
+            raise CaseError(
+                f"statistics.covariances: {both} are not at the same points: name two fields at "
+                "cells, or two at vertices."
+            )
 
 
 def samples(
-    core: Any, arrays: Iterable[ZoneArray], over: Sequence[str], comm: MPI.Comm
+    core: Any,
+    arrays: Sequence[ZoneArray],
+    pairs: Sequence[tuple[str, str]],
+    over: Sequence[str],
+    comm: MPI.Comm,
 ) -> dict[str, Sample]:
-    """Return means of arrays and of their squares; values are valid on rank 0 (collective).
+    """Return means of arrays, of their squares and of products; valid on rank 0 (collective).
 
     Sums are those of double-double numbers, so that their bits are those of any number of ranks.
 
     Args:
         core: the solver after its set-up.
         arrays: arrays of which each point is on one rank.
+        pairs: names of fields whose products are averaged, of the components of both.
         over: axes (i, j, k) over which the mean is taken.
         comm: ranks of the solver.
     """
     found = {}
     unused = range(3 - core.dimension)
     axes = tuple(axis for axis, name in enumerate("kji") if name in over or axis in unused)
-    for one in arrays:
-        parts = [
-            (start, _sums(values, axes), _sums(values * values, axes))
-            for start, values in one.array.parts
+
+    def mean(label: str, one: ZoneArray, last: str, parts: list[np.ndarray]) -> None:
+        sums = [
+            (start, _sums(values, axes))
+            for (start, _), values in zip(one.array.parts, parts, strict=True)
         ]
-        gathered = comm.gather(parts)
-        shape = tuple(1 if axis in axes else n for axis, n in enumerate(one.array.shape))
-        dims = tuple(dim for axis, dim in enumerate(_dims(core, one)) if axis not in axes)
-        terms = np.prod([one.array.shape[axis] for axis in axes])
-        for which, label in enumerate(("", _SQUARE)):
-            total = np.zeros((2, *shape))
-            for rank in gathered or ():
-                for start, *sums in rank:
-                    box = (slice(None), *_box(start, sums[which].shape[1:], axes))
-                    total[box] = _sum(total[box], sums[which])
-            mean = (total[0] + total[1]) / terms
-            found[_label(one) + label] = Sample(dims, mean.squeeze(axes))
+        gathered = comm.gather(sums)
+        spatial = one.array.shape[:3]
+        shape = [1 if axis in axes else n for axis, n in enumerate(spatial)]
+        dims = [dim for axis, dim in enumerate(_dims(core, one)[:3]) if axis not in axes]
+        if gathered is None:
+            gathered = []
+        trailing = next((part.shape[4:] for rank in gathered for _, part in rank), ())
+        total = np.zeros((2, *shape, *trailing))
+        for rank in gathered:
+            for start, part in rank:
+                box = (slice(None), *_box(start[:3], part.shape[1:4], axes))
+                total[box] = _sum(total[box], part)
+        terms = np.prod([spatial[axis] for axis in axes])
+        values = ((total[0] + total[1]) / terms).squeeze(axes)
+        found[label] = Sample((*dims, *([last] if trailing else [])), values)
+
+    for one in arrays:
+        parts = [values for _, values in one.array.parts]
+        mean(_label(one), one, "component", parts)
+        mean(_label(one) + _SQUARE, one, "component", [values * values for values in parts])
+    for one, other in _paired(arrays, pairs):
+        mean(_product(one, other), one, "pair", _products(one, other))
+    return found
+
+
+def _paired(
+    arrays: Sequence[ZoneArray], pairs: Sequence[tuple[str, str]]
+) -> Iterator[tuple[ZoneArray, ZoneArray]]:
+    """Yield the arrays of pairs of fields, zone by zone."""
+    by_place = {(one.field["name"], one.zone): one for one in arrays}
+    for first, second in dict.fromkeys(map(tuple, pairs)):
+        for (name, zone), one in by_place.items():
+            if name == first:
+                yield one, by_place[second, zone]
+
+
+def _components(one: ZoneArray, other: ZoneArray) -> list[tuple[int, int]]:
+    """Return the pairs of components whose products are averaged; those of a field once."""
+    return [
+        (p, q)
+        for p in range(one.field["components"])
+        for q in range(other.field["components"])
+        if one is not other or p <= q
+    ]
+
+
+def _products(one: ZoneArray, other: ZoneArray) -> list[np.ndarray]:
+    """Return the products of components on each part, (k, j, i, pair)."""
+
+    def split(array: ZoneArray, values: np.ndarray) -> np.ndarray:
+        return values if array.field["components"] > 1 else values[..., np.newaxis]
+
+    found = []
+    for (_, a), (_, b) in zip(one.array.parts, other.array.parts, strict=True):
+        first, second = split(one, a), split(other, b)
+        products = [first[..., p] * second[..., q] for p, q in _components(one, other)]
+        found.append(np.stack(products, axis=-1))
     return found
 
 
 def dataset(
-    core: Any, arrays: Iterable[ZoneArray], mean: Mapping[str, Sample], attributes: dict[str, Any]
+    core: Any,
+    arrays: Sequence[ZoneArray],
+    pairs: Sequence[tuple[str, str]],
+    mean: Mapping[str, Sample],
+    attributes: dict[str, Any],
 ) -> xr.Dataset:
     """Return NAME, the mean of each array, and NAME_rms, the root of its variance.
+
+    For each pair it has covariance_NAME_OTHER, the mean of the product less the product of the
+    means; its last axes are the components of both fields, of those that have several.
 
     Args:
         core: the solver after its set-up.
         arrays: the averaged arrays.
+        pairs: names of fields whose covariances are computed.
         mean: time averages of `samples`.
         attributes: those of the dataset.
     """
@@ -81,7 +165,39 @@ def dataset(
         for dim, line, vertices in zip(_dims(core, one), along or (), one.stagger, strict=False):
             if dim in dims:
                 coordinates[dim] = line if vertices else 0.5 * (line[1:] + line[:-1])
+    for one, other in _paired(arrays, pairs):
+        name, (dims, values) = _product(one, other), _covariance(one, other, mean)
+        unit = " ".join(x.field["unit"] for x in (one, other) if x.field["unit"] != "1") or "1"
+        text = f"covariance of {_label(one)} and {_label(other)}"
+        data[name] = (dims, values, {"long_name": text, "units": unit})
     return xr.Dataset(data, coords=coordinates, attrs=attributes)
+
+
+def _covariance(
+    one: ZoneArray, other: ZoneArray, mean: Mapping[str, Sample]
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return axes and values of the covariances of two fields' components."""
+    counts = [x.field["components"] for x in (one, other)]
+    products = mean[_product(one, other)]
+    factors = [
+        np.asarray(mean[_label(x)].values)[(...,) if n > 1 else (..., np.newaxis)]
+        for x, n in zip((one, other), counts, strict=True)
+    ]
+    found = np.empty((*factors[0].shape[:-1], *counts))
+    for number, (p, q) in enumerate(_components(one, other)):
+        values = products.values[..., number] - factors[0][..., p] * factors[1][..., q]
+        found[..., p, q] = values
+        if one is other:
+            found[..., q, p] = values
+    several = [name for name, n in zip(COMPONENTS, counts, strict=True) if n > 1]
+    if len(several) == 1:
+        several = ["component"]
+    kept = [n for n in counts if n > 1]
+    return (*products.dims[:-1], *several), found.reshape(*found.shape[:-2], *kept)
+
+
+def _product(one: ZoneArray, other: ZoneArray) -> str:
+    return f"covariance_{_label(one)}_{_label(other)}"
 
 
 def _label(one: ZoneArray) -> str:

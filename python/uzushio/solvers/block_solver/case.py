@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from uzushio.case.model import Case, Statistics, Time
 
@@ -31,6 +31,22 @@ class BlockStatistics(Statistics):
     over: list[Literal["i", "j", "k"]] = Field(
         default=[], description="index axes of each zone over which values are averaged as well"
     )
+    covariances: list[tuple[str, str]] = Field(
+        default=[],
+        description="pairs of `fields` whose covariances are computed, such as [velocity, "
+        "temperature]; a pair of a field with itself: of its components",
+    )
+
+    @model_validator(mode="after")
+    def _pairs_are_averaged(self) -> Self:
+        for pair in self.covariances:
+            for name in pair:
+                if name not in self.fields:
+                    raise ValueError(
+                        f"statistics.covariances: '{name}' is not among statistics.fields: "
+                        f"{', '.join(self.fields) or 'none'}"
+                    )
+        return self
 
 
 class BlockCase(Case):

@@ -11,7 +11,6 @@ import numpy as np
 
 import uzushio
 from uzushio import _core
-from uzushio._base.config.names import unknown
 from uzushio.errors import CaseError, UzushioError
 from uzushio.solvers.block_solver import averages, published
 from uzushio.solvers.block_solver.case import BlockStatistics, BlockTime
@@ -110,16 +109,14 @@ class BlockSolver(Solver):
                 methods = ("initial", "rhs", "stable_dt", "derive")
                 calls = [_method(solver, name) for name in methods]
                 found = _core.domain.BlockSolver(cls.declare(case), *calls)
-            known = [field["name"] for field in found.fields()]  # raises if the mesh is invalid
+            found.fields()  # raises if the mesh is invalid
             if isinstance(case.time, BlockTime) and case.time.scheme is not None:
                 found.use_scheme(case.time.scheme)
         except UzushioError:
             raise
         except (ValueError, RuntimeError) as error:
             raise CaseError(f"The mesh or the fields are not usable: {error}.") from error
-        for name in _statistics(case)[0]:
-            if name not in known:
-                raise CaseError(f"statistics.fields: the field '{name}' {unknown(name, known)}")
+        averages.check_names(found, _statistics(case))
         return found
 
     @classmethod
@@ -344,22 +341,23 @@ class BlockSolver(Solver):
     @classmethod
     def takes_samples(cls, case: Case) -> bool:
         """Return whether the case names fields to average."""
-        return bool(_statistics(case)[0])
+        return bool(_statistics(case).fields)
 
     def sample(self) -> Mapping[str, Sample]:
-        """Return means of the fields of `statistics.fields` and of their squares (collective)."""
-        if any(one.field["kind"] in _DERIVED for one in self._averaged()):
+        """Return means of fields, their squares and products, of `statistics` (collective)."""
+        arrays, asked = self._averaged(), _statistics(self.case)
+        if any(one.field["kind"] in _DERIVED for one in arrays):
             self._update_derived()
-        _, over = _statistics(self.case)
-        return averages.samples(self.core, self._averaged(), over, self.comm)
+        return averages.samples(self.core, arrays, asked.covariances, asked.over, self.comm)
 
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
-        """Return mean and r.m.s. of the fields of `statistics.fields`."""
+        """Return mean and r.m.s. of the fields of `statistics.fields`, and covariances."""
         notes = {"title": self.case.title, "samples": samples}
-        return averages.dataset(self.core, self._averaged(), mean, notes)
+        pairs = _statistics(self.case).covariances
+        return averages.dataset(self.core, self._averaged(), pairs, mean, notes)
 
     def _averaged(self) -> list[ZoneArray]:
-        names, _ = _statistics(self.case)
+        names = _statistics(self.case).fields
         return [one for one in self._arrays(False, output=True) if one.field["name"] in names]
 
 
@@ -387,7 +385,7 @@ def _read(
     return stored.read(name, (*start, *(0 for _ in components)), (*count, *components))
 
 
-def _statistics(case: Case) -> tuple[list[str], list[str]]:
-    """Return the averaged fields, and the axes over which they are averaged."""
+def _statistics(case: Case) -> BlockStatistics:
+    """Return what is averaged; nothing if the case has no such section."""
     found = case.statistics
-    return (found.fields, [*found.over]) if isinstance(found, BlockStatistics) else ([], [])
+    return found if isinstance(found, BlockStatistics) else BlockStatistics()

@@ -16,7 +16,14 @@ from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.solvers.block_solver.solver import BlockSolver
-from uzushio.solvers.contract import Estimate, Reading, SolverDivergedError, State, StoredState
+from uzushio.solvers.contract import (
+    Estimate,
+    Reading,
+    Sample,
+    SolverDivergedError,
+    State,
+    StoredState,
+)
 from uzushio.solvers.thermal.bodies import Stl
 from uzushio.solvers.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.solvers.thermal.initial import InitialFields
@@ -25,6 +32,7 @@ from uzushio.solvers.thermal.series import NAME as SERIES
 from uzushio.solvers.thermal.series import Series
 from uzushio.solvers.thermal.slices import conducts
 from uzushio.solvers.thermal.symmetry import rests_symmetric
+from uzushio.solvers.thermal.wall_units import add_wall_units
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -152,6 +160,12 @@ class ThermalSolver(BlockSolver):
         if names:
             bodies["conducted"] = " ".join(names)
         return {**super().attributes(), **periodic, **units, **bodies}
+
+    def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
+        """Return means, r.m.s. and covariances, and those in wall units where a wall is."""
+        found = super().statistics(mean, samples)
+        add_wall_units(cast(ThermalCase, self.case), found)
+        return found
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
         """Draw planes and profiles of the flow, its history and its averages (collective)."""

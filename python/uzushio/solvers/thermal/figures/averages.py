@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from uzushio._base.config.quantities import with_unit
 from uzushio._base.figure_style import caption, sheet
 from uzushio.solvers.thermal.case import AXES, ThermalCase
-from uzushio.solvers.thermal.figures import pictures
+from uzushio.solvers.thermal.figures import moments, pictures
 from uzushio.solvers.thermal.slices import axes_of_planes, plane_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def figures(case: ThermalCase, statistics: xr.Dataset, title: str) -> Iterator[t
     ]
     left = {str(dim) for name in names for dim in statistics[name].dims} & {*AXES}
     if len(left) == 1:
-        yield "mean_profiles", _profiles(case, statistics, names, left.pop(), title)
+        axis = left.pop()
+        yield "mean_profiles", _profiles(case, statistics, names, axis, title)
+        yield from moments.figures(case, statistics, axis, title)
         return
     if left != {*AXES[: len(case.grid.axes)]}:
         return
