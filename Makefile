@@ -1,7 +1,7 @@
 # Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build dev demo test verify check docs screenshots format bench validate adios2 lock clean
+.PHONY: help build dev demo test verify check docs site screenshots format bench validate adios2 lock clean
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
@@ -39,6 +39,11 @@ check:  ## formatting, lint and types, as the pre-commit hooks do
 docs: build  ## write the reference pages that are made from the code
 	$(ENV) python tools/reference_pages.py
 
+site: build  ## the documentation as a site in build/site, for reading offline; a broken link fails
+	$(ENV) VIRTUAL_ENV=$$PWD/.venv uv pip install -q --group site -c requirements.lock
+	$(ENV) sphinx-build -q -W --keep-going -j auto -c docs -d build/site-cache . build/site
+	@echo "open build/site/index.html"
+
 screenshots: build  ## the picture of the live view in docs/images, by its test
 	@tools/setup --tests
 	UZUSHIO_SCREENSHOTS=$(CURDIR)/docs/images tools/test tests/browser -k shows_the_steps_of_its_solver
@@ -70,7 +75,7 @@ adios2: build  ## ADIOS2 with MPI in place of the wheel without (five minutes); 
 
 lock: build  ## pin the packages of pyproject.toml anew in requirements.lock
 	$(ENV) uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
-	    --custom-compile-command "make lock" pyproject.toml --all-extras --group build --group test \
+	    --custom-compile-command "make lock" pyproject.toml --all-extras --group build --group test --group site \
 	    -o requirements.lock
 
 clean:  ## remove build/ and .venv/
