@@ -36,8 +36,9 @@ check:  ## formatting, lint and types, as the pre-commit hooks do
 	$(ENV) mypy
 	$(ENV) lint-imports
 
-docs: build  ## write the reference pages that are made from the code
+docs: build  ## write the reference pages from the code, and the table of README.md
 	$(ENV) python tools/reference_pages.py
+	$(ENV) python tools/readme_figures.py
 
 site: build  ## the documentation as a site in build/site, for reading offline; a broken link fails
 	$(ENV) VIRTUAL_ENV=$$PWD/.venv uv pip install -q --group site -c requirements.lock
