@@ -54,6 +54,7 @@ def test_bands_have_one_colour_each() -> None:
 
 
 @given(lo=finite, hi=finite, symmetric=st.sampled_from([None, True, False]))
+@example(lo=0.0, hi=2.2250738585e-313, symmetric=None)
 def test_limits_are_finite_apart_and_around_the_values(
     lo: float, hi: float, symmetric: bool | None
 ) -> None:

@@ -99,7 +99,7 @@ def drawable_limits(colors: Colors, values: Range) -> tuple[float, float]:
     min_width = MIN_RELATIVE_WIDTH * max(abs(lo), abs(hi)) or 1.0
     if hi - lo >= min_width:
         return lo, hi
-    width = 0.1 * max(abs(lo), abs(hi)) or 1.0
+    width = max(0.1 * max(abs(lo), abs(hi)), hi - lo) or 1.0
     if given_lo is not None:
         return lo, lo + width
     if given_hi is not None:
