@@ -207,6 +207,22 @@ def test_too_small_and_too_large_sigmas_are_noticed() -> None:
     assert "is probably too large" in "\n".join(fit_lines(large.figures()))
 
 
+def test_large_errors_at_one_time_alone_are_a_poor_fit() -> None:
+    case = case_of(
+        first_guess={"m": 1.0, "side": 0.5},
+        observations={"sigma": 0.1},
+        controls={"phi": {"sigma": 0.01}, "m": {"sigma": 0.1}},
+    )
+    problem = Problem(case, MPI.COMM_SELF)
+    problem.observe()
+    problem.observations.values[12] += 0.14 * np.random.default_rng(2).normal(size=SHAPE)
+    parts = problem.minimiser([0.01, 0.1], STEPS)
+    fit = problem.fit(parts.cost, parts.space, parts.search.point, STEPS)
+    assert fit.ratio < 1.0 + 5.0 * fit.spread  # over all times it is inconspicuous
+    assert fit.poor_times == 1 and fit.verdict == "poor"
+    assert "at 1 of 20 times chi² is too large, most at t = 1.3 (" in poor_fit(fit)
+
+
 # ---- wrong values -------------------------------------------------------------------------------
 
 

@@ -89,7 +89,9 @@ class Fit:
         beyond_5_sigma: number of residuals beyond 5 sigma.
         huber: limit of Huber's norm in sigma, or None.
         linear: number of observations that it counts linearly.
-        verdict: "good", "poor", or "too close" (2J/N far below its expectation).
+        poor_times: number of times at which chi_square is too large.
+        verdict: "good", "poor" (over all or at some times), or "too close" (2J/N far below its
+            expectation).
         times: fit at each observed time.
         histogram: numbers of residuals in bins of equal width from -8 to 8 sigma.
         mean: mean residual of each point of this rank's part; NaN where none is observed.
@@ -114,6 +116,7 @@ class Fit:
     beyond_5_sigma: int
     huber: float | None
     linear: int
+    poor_times: int
     verdict: str
     times: list[TimeFit] = field(repr=False)
     histogram: np.ndarray = field(repr=False)
@@ -178,6 +181,7 @@ def goodness_of_fit(cost: Cost, background: Guess, estimate: Guess, free: int, l
         "robust_chi_square": (collected.median() / _MEDIAN) ** 2,
     }
     innovation_mean, innovation_rms, residual_mean, chi_square, desroziers = means
+    poor_times = 0 if huber is not None else sum(map(_is_poor_time, times))
     return Fit(
         steps=last,
         values=values,
@@ -193,7 +197,8 @@ def goodness_of_fit(cost: Cost, background: Guess, estimate: Guess, free: int, l
         beyond_5_sigma=collected.beyond(5),
         huber=huber,
         linear=collected.linear if huber is not None else 0,
-        verdict=_verdict(figures, values, huber),
+        poor_times=poor_times,
+        verdict=_verdict(figures, values, huber, poor_times),
         times=times,
         histogram=collected.histogram[1:-1].reshape(-1, _BINS_A_SIGMA // 10).sum(axis=1),
         mean=collected.map_of(collected.first),
@@ -201,14 +206,28 @@ def goodness_of_fit(cost: Cost, background: Guess, estimate: Guess, free: int, l
     )
 
 
-def _verdict(figures: dict[str, float], values: int, huber: float | None) -> str:
+def _is_poor_time(one: TimeFit) -> bool:
+    """Whether chi² at a time is too large, by the cube root of χ², which is nearly normal.
+
+    E. B. Wilson, M. M. Hilferty, The distribution of chi-square, Proc. Natl. Acad. Sci. 17 (1931).
+    """
+    if not one.values:
+        return False
+    if one.chi_square is None:
+        return True
+    variance = 2.0 / (9.0 * one.values)
+    far = math.cbrt(one.chi_square) > 1.0 - variance + _SPREADS * math.sqrt(variance)
+    return far and one.chi_square > 1.0 + _SHARE
+
+
+def _verdict(figures: dict[str, float], values: int, huber: float | None, poor_times: int) -> str:
     """Judge a fit."""
     ratio, expected = figures["ratio"], figures["expected_at_most"]
     spread, share = figures["spread"], _SHARE
     if huber is not None:  # wrong values are expected, and change the median little
         ratio, expected = figures["robust_chi_square"], 1.0
         spread, share = _SPREAD_OF_MEDIAN / math.sqrt(values), _SHARE_HUBER
-    if not ratio <= expected + max(_SPREADS * spread, share):
+    if poor_times or not ratio <= expected + max(_SPREADS * spread, share):
         return "poor"
     least = _CLOSE * figures["expected"] - _SPREADS * figures["spread"]
     return "too close" if figures["ratio"] < least else "good"

@@ -81,6 +81,15 @@ class AssimilationResult(JobResult):
             for name, one in found.items()
         }
 
+    @property
+    def fit(self) -> dict[str, Any]:
+        """Goodness of fit by name, as in the summary; empty before the search has ended.
+
+        Such as J_o, J_b, ratio (2J/N), expected, spread, chi_square, desroziers, verdict. fit.csv
+        in the folder has it at each observed time.
+        """
+        return dict(self.summary.get("results", {}).get("fit") or {})
+
     @cached_property
     def history(self) -> xr.Dataset | None:
         """J, gradient, parameters, runs and seconds along `iteration`, as in history.csv.

@@ -87,9 +87,13 @@ def summarise(work: Assimilation, found: Sequence[Deviation], fit: Fit | None) -
 
 
 def _part(summary: Mapping[str, Any]) -> str:
-    """Return words on a standard deviation that belongs to a part of the run; else nothing."""
-    steps, whole = summary["results"]["steps_looked_at"], summary["windows"][-1]
-    return f" (of {steps} of {whole} steps)" if steps < whole else ""
+    """Return words on a standard deviation of a part of the run, or of a poor fit; or nothing."""
+    results = summary["results"]
+    steps, whole = results["steps_looked_at"], summary["windows"][-1]
+    words = [f"of {steps} of {whole} steps"] if steps < whole else []
+    if results["fit"] is not None and results["fit"]["verdict"] == "poor":
+        words.append("not valid: the fit is poor")
+    return f" ({'; '.join(words)})" if words else ""
 
 
 def fit_lines(fit: Mapping[str, Any]) -> list[str]:
@@ -136,6 +140,12 @@ def poor_fit(fit: Fit, ended: bool = True) -> str:
         what = f"2J/N is {fit.ratio:.4g}, expected {fit.expected_at_most:.4g} ± {fit.spread:.2g}"
     else:
         what = f"chi² from the median is {fit.robust_chi_square:.4g}, expected 1"
+    if fit.poor_times:
+        worst = max(fit.times, key=lambda one: one.chi_square or 0.0)
+        what += (
+            f"; at {fit.poor_times} of {len(fit.times)} times chi² is too large, most at "
+            f"t = {worst.time:g} ({worst.chi_square or math.inf:.4g} a value)"
+        )
     if not ended:
         return (
             f"the fit is poor: {what}. The search has not reached a minimum: continue with "
@@ -181,14 +191,14 @@ def ending(summary: Mapping[str, Any]) -> str:
         ensemble = one["ensemble"]
         spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
         if ensemble is not None:
-            linear = one["note"] if one["sd"] is None else f"± {one['sd']:.2g}"
+            linear = one["note"] if one["sd"] is None else f"± {one['sd']:.2g}{part}"
             error = 100.0 * ensemble["sampling_error"]
             spread = (
                 f" ± {ensemble['sd']:.2g} ({ensemble['members']} perturbed assimilations, known to "
                 f"within {error:.0f} %; from the curvature of J: {linear})"
             )
         truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
-        if one["sd"] is not None:
+        if one["sd"] is not None and ensemble is None:
             spread += part
         lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
         if one["sd"] is not None and one["note"]:

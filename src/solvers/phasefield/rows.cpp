@@ -79,19 +79,23 @@ struct LinearStep {
     }
 };
 
-/// Residuals of a row, limited to ± huber standard deviations if large ones count linearly.
+/// Limit of the residuals of a row: ± huber standard deviations; none unless large ones count
+/// linearly.
 template <ObservationWeight weighting> struct Limit {
-    Lanes huber, uniform;
+    Lanes value{}; ///< in standard deviations, or of the residual for a uniform weight
 
-    explicit Limit(const ObservedRow& observed)
-        : huber(broadcast(observed.huber)),
-          uniform(broadcast(observed.huber / std::sqrt(observed.weight))) {}
+    explicit Limit(const ObservedRow& observed) {
+        if constexpr (weighting == ObservationWeight::uniform_huber)
+            value = broadcast(observed.huber / std::sqrt(observed.weight));
+        else if constexpr (weighting == ObservationWeight::pointwise_huber)
+            value = broadcast(observed.huber);
+    }
 
     [[nodiscard]] UZUSHIO_INLINE Lanes operator()(Lanes weight, Lanes residual) const {
         if constexpr (weighting == ObservationWeight::uniform_huber)
-            return limited(residual, uniform);
+            return limited(residual, value);
         else if constexpr (weighting == ObservationWeight::pointwise_huber)
-            return limited(residual, huber / square_root(weight));
+            return limited(residual, value / square_root(weight));
         else
             return residual;
     }
