@@ -283,6 +283,8 @@ double BlockSolver::step(double max_dt, double fraction, double left) {
     return dt;
 }
 
+const StageInfo& BlockSolver::stage() const { return run().integrator.stage(); }
+
 void BlockSolver::start(double time) {
     project(time, 0);
     resume(time);

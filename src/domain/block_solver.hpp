@@ -170,6 +170,9 @@ class BlockSolver {
     /// says that it reads derived fields.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
 
+    /// Return the stage of the present step; only in `before_rhs`, `rhs` and `project`.
+    [[nodiscard]] const StageInfo& stage() const;
+
     /// Add the allocations and exchanges of the subclass to an estimate.
     virtual void add_own(const Decomposition& /*decomposition*/,
                          SolverEstimate& /*estimate*/) const {}

@@ -62,6 +62,22 @@ int stages_of(TimeScheme scheme) { return static_cast<int>(scheme_stages(scheme)
 
 namespace {
 
+/// Return the weight of a stage's derivative in the mean over the step.
+double weight_of(TimeScheme scheme, std::size_t stage) {
+    const std::span<const Stage> stages = scheme_stages(scheme);
+    if (scheme == TimeScheme::wray_rk3)
+        return stages[stage].a + (stage + 1 < stages.size() ? stages[stage + 1].b : 0);
+    double weight = stages[stage].b, carried = 1;
+    for (std::size_t next = stage + 1; next < stages.size(); ++next)
+        if (scheme == TimeScheme::ssp_rk3) {
+            weight *= stages[next].b;
+        } else {
+            carried *= stages[next].a;
+            weight += carried * stages[next].b;
+        }
+    return weight;
+}
+
 /// Call `row(u, f, r, count)` for all rows of owned values of a field, its derivative and its
 /// register.
 template <class T, class Row>
@@ -161,6 +177,8 @@ void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> 
         throw std::invalid_argument(
             "the fields do not have the specifications of the time integrator");
     for (const Stage& stage : scheme_stages(scheme_)) {
+        const auto index = static_cast<std::size_t>(&stage - scheme_stages(scheme_).data());
+        stage_ = {static_cast<int>(index), stages_of(scheme_), weight_of(scheme_, index)};
         rhs(time + stage.time * dt, state, derivatives_);
         for (std::size_t f = 0; f < state.size(); ++f)
             advance(scheme_, stage, dt, *state[f], derivative_[f], register_[f]);

@@ -25,6 +25,14 @@ enum class TimeScheme {
 /// Return the number of evaluations of the right-hand side in a step of a scheme.
 [[nodiscard]] int stages_of(TimeScheme scheme);
 
+/// Stage of a step.
+struct StageInfo {
+    int index = 0, count = 1;
+    double weight = 1; ///< of the derivative in the mean over the step that the state changes by
+    [[nodiscard]] bool is_first() const { return index == 0; }
+    [[nodiscard]] bool is_last() const { return index + 1 == count; }
+};
+
 /// Integrator of a set of fields in time. It advances owned values; the right-hand side fills the
 /// ghosts that it needs. Each value is computed pointwise, so that it is the same on any number of
 /// ranks.
@@ -50,11 +58,15 @@ template <class T> class TimeIntegrator {
     void step(double time, double dt, std::span<Field<T>* const> state, const RightHandSide& rhs,
               const AfterStage& after = {});
 
+    /// Return the stage whose right-hand side was computed last.
+    [[nodiscard]] const StageInfo& stage() const { return stage_; }
+
     /// Return the work of a step, without that of the right-hand side.
     [[nodiscard]] parallel::Work work() const { return work_; }
 
   private:
     TimeScheme scheme_;
+    StageInfo stage_;
     parallel::Work work_;
     std::vector<Field<T>> derivative_, register_;
     std::vector<Field<T>*> derivatives_; ///< pointers to `derivative_`

@@ -34,6 +34,9 @@ class Bodies {
         scalars_.correct(block, number, s, derivative);
     }
 
+    /// Return the exchange of scalars at surfaces.
+    [[nodiscard]] const SurfaceScalars& scalars() const { return scalars_; }
+
     /// Set scalar `s` in bodies with a fixed value to that value.
     void fill(domain::Field<double>& scalar, std::size_t s) const {
         scalars_.fill_bodies(scalar, s);

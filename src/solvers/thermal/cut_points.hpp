@@ -29,6 +29,14 @@ struct CutPoint {
     std::array<std::array<CutSide, 2>, 3> sides{};
 };
 
+/// Call `visit(axis, side, cut)` for the sides of a point whose links are cut.
+template <class Visit> void for_sides(const CutPoint& point, const Visit& visit) {
+    for (std::size_t a = 0; a < 3; ++a)
+        for (const std::size_t side : {0UL, 1UL})
+            if (point.sides[a][side].link == 1)
+                visit(a, side, point.sides[a][side]);
+}
+
 /// Return the points of a box at most `reach` links from a surface, along all axes but `except`.
 [[nodiscard]] std::vector<CutPoint> cut_points(const ImmersedGrid& grid,
                                                const geometry::Lattice& lattice,

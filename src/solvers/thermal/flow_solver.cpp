@@ -137,6 +137,14 @@ void FlowSolver::prepare_ranks() {
                         field(velocity_name));
     projection_.emplace(comm(), decomposition(), rank(), flow_,
                         bodies_ ? &bodies_->grid() : nullptr, counted_traffic(), sections());
+    if (flow_.scheme == Scheme::van_leer && !flow_.scalars.empty()) {
+        std::vector<domain::Conditions> conditions;
+        for (const domain::FieldDeclaration& declared : declaration().fields)
+            if (declared.kind == FieldKind::evolved && declared.spec.name != velocity_name)
+                conditions.push_back(declared.boundaries);
+        bounded_.emplace(comm(), decomposition(), rank(), flow_, metrics_,
+                         bodies_ ? &*bodies_ : nullptr, conditions, counted_traffic());
+    }
     const ThroughFlow& through = projection_->through_flow();
     convection_ = through.outflow_area > 0 ? through.inflow / through.outflow_area : 0;
 }
@@ -234,15 +242,22 @@ std::vector<FlowBlock> FlowSolver::flow_blocks() {
 
 double FlowSolver::time_scale() const { return std::max(BlockSolver::stable_dt(), step_length()); }
 
-void FlowSolver::before_rhs(double) {
+void FlowSolver::before_rhs(double time) {
     projection_->begin_stage(field(velocity_name), step_length(), time_scale());
     if (has_model(flow_))
         for (std::size_t b = 0; b < blocks(); ++b)
             fill_edges(block(b).field(eddy_name), block(b).cells());
-    if (!bodies_ || flow_.scalars.empty())
+    if (flow_.scalars.empty())
         return;
     const parallel::Section section(sections(), "scalars");
-    bodies_->prepare_scalars(flow_blocks());
+    if (bodies_)
+        bodies_->prepare_scalars(flow_blocks());
+    if (!bounded_)
+        return;
+    std::vector<View<const double>> eddies;
+    for (std::size_t b = 0; has_model(flow_) && b < blocks(); ++b)
+        eddies.emplace_back(block(b).field(eddy_name));
+    bounded_->add_stage(flow_blocks(), eddies, stage(), time, step_length());
 }
 
 void FlowSolver::rhs(const SolverBlock& block, double time) {
@@ -301,6 +316,9 @@ void FlowSolver::derive(const SolverBlock& block, std::string_view name, double)
 
 void FlowSolver::project(double, double dt) {
     const bool initial = dt == 0;
+    if (!initial && bounded_ && stage().is_last())
+        for (std::size_t s = 0; s < flow_.scalars.size(); ++s)
+            bounded_->finish(s, field(flow_.scalars[s].name));
     domain::Field<double>& pressure = field("pressure");
     if (initial) {
         set_normal_velocities();
@@ -325,76 +343,6 @@ void FlowSolver::project(double, double dt) {
             const View<double> p = pressure.view(b);
             std::fill_n(p.data(), p.box().volume(), 0.0);
         }
-}
-
-double FlowSolver::stable_dt(const SolverBlock& block) {
-    // Limits of three-stage schemes of order three along the imaginary and the real axis.
-    const double advection = std::sqrt(3.0), diffusion = 2.51;
-    double diffusivity = flow_.viscosity;
-    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
-        // Of conductors in series the better one may fill nearly the whole link to either cell.
-        double conductivity = 1;
-        for (const Body& body : flow_.bodies)
-            conductivity = std::max(conductivity, body.scalars[s].conductivity);
-        double ratio = conductivity;
-        for (const Body& body : flow_.bodies)
-            ratio = std::max(ratio, conductivity / body.scalars[s].capacity);
-        diffusivity = std::max(diffusivity, ratio * flow_.scalars[s].diffusivity);
-    }
-    const auto rate = [=](double lower, double upper, double inverse, double diffused) {
-        return inverse * (std::max(std::abs(lower), std::abs(upper)) / advection +
-                          4 * diffused / diffusion * inverse);
-    };
-    const FlowBlock fields = block_of(block);
-    const Box<3>& cells = block.cells();
-    const bool flat = flow_.dimension == 2;
-    double largest = 0;
-    const auto scan = [&](const auto& diffused_in) {
-        for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
-            std::array<const double*, 3> lower{}, upper{};
-            for (std::size_t a = 0; a < 3; ++a) {
-                const std::size_t axis = flat && a == 2 ? 0 : a; // values for the factor 0
-                const View<const double>& u = fields.velocity[axis];
-                lower[a] = u.data() + u.offset(first);
-                upper[a] = lower[a] + u.strides()[axis];
-            }
-            const double* width = metrics_[0].inverse_width() + first[0];
-            const double along_j = metrics_[1].inverse_width()[first[1]];
-            const double along_k = flat ? 0 : metrics_[2].inverse_width()[first[2]];
-            const auto diffused = diffused_in(first);
-#pragma omp simd reduction(max : largest)
-            for (std::int64_t n = 0; n < size; ++n) {
-                const double d = diffused(n);
-                const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
-                                   rate(lower[1][n], upper[1][n], along_j, d) +
-                                   rate(lower[2][n], upper[2][n], along_k, d);
-                largest = std::max(largest, sum);
-            }
-        });
-    };
-    if (has_model(flow_)) {
-        // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.
-        const double factor = std::max(2.0, 1 / flow_.subgrid.prandtl);
-        const View<const double> eddies = block.field(eddy_name);
-        scan([&](const Index<3>& first) {
-            return
-                [=, row = &eddies(first)](std::int64_t n) { return diffusivity + factor * row[n]; };
-        });
-    } else {
-        scan([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
-    }
-    return 1 / std::max(largest, std::numeric_limits<double>::min());
-}
-
-void FlowSolver::add_own(const domain::Decomposition& decomposition,
-                         domain::SolverEstimate& estimate) const {
-    const std::array<domain::FieldSpec, 1> pressure{{{.name = "pressure", .ghosts = 1}}};
-    const auto volume = domain::halo_volume(decomposition, pressure, domain::Reach::faces);
-    const std::int64_t stages = domain::stages_of(flow_.time_scheme);
-    estimate.halo_messages += stages * volume.max_rank_messages;
-    estimate.halo_bytes += stages * volume.max_rank_bytes;
-    estimate.bytes += estimate.cells * static_cast<std::int64_t>(sizeof(double)) + // divergence
-                      2 * volume.max_rank_bytes;
 }
 
 double FlowSolver::max_divergence() { return projection_->max_divergence(field(velocity_name)); }

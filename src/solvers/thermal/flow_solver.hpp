@@ -5,6 +5,7 @@
 #include "domain/block_solver.hpp"
 #include "solvers/thermal/axis_metrics.hpp"
 #include "solvers/thermal/bodies.hpp"
+#include "solvers/thermal/bounded_transport.hpp"
 #include "solvers/thermal/momentum.hpp"
 #include "solvers/thermal/parameters.hpp"
 #include "solvers/thermal/projection.hpp"
@@ -76,6 +77,7 @@ class FlowSolver : public domain::BlockSolver {
     double convection_ = 0; ///< mean velocity out of the box through outflow faces
     std::optional<Bodies> bodies_;
     std::optional<Projection> projection_;
+    std::optional<BoundedTransport> bounded_; ///< with scalars and `van_leer`
 };
 
 } // namespace uzushio::thermal

@@ -17,7 +17,8 @@
 namespace uzushio::thermal {
 
 /// Advection scheme: central is second order and conserves energy; van_leer is second order away
-/// from extrema and dissipates (upwind, limiter of van Leer).
+/// from extrema and dissipates (upwind, limiter of van Leer), and keeps scalars within their
+/// bounds.
 enum class Scheme { central, van_leer };
 
 /// Condition of a scalar at a face of the box: a value, or the diffusive flux into the box.

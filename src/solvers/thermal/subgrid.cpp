@@ -133,6 +133,25 @@ void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics
         a == 1 ? add.template operator()<3, 1>() : add.template operator()<3, 2>();
 }
 
+void add_subgrid_flux(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                      const View<const double>& scalar, const View<const double>& viscosity,
+                      std::size_t a, const Box<3>& faces, const View<double>& fluxes) {
+    const double factor = 1 / flow.subgrid.prandtl;
+    const auto add = [&]<std::size_t A>() {
+        for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
+            const RowMetrics metrics(axes, first);
+            const RowPointer nu(viscosity, first), values(scalar, first);
+            double* out = &fluxes(first);
+            for (std::int64_t n = 0; n < size; ++n)
+                out[n] += factor * flux<A>(metrics, nu, values, n, 0);
+        });
+    };
+    if (a == 0)
+        add.template operator()<0>();
+    else
+        a == 1 ? add.template operator()<1>() : add.template operator()<2>();
+}
+
 void add_subgrid_diffusion(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
                            const FlowBlock& block, const View<const double>& viscosity,
                            std::size_t s, const Box<3>& cells, const View<double>& derivative) {

@@ -14,6 +14,12 @@ void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics
                         std::size_t a, const domain::Box<3>& faces,
                         const domain::View<double>& derivative);
 
+/// Add the diffusion of a scalar by the eddy viscosity through faces along axis `a`, per area.
+void add_subgrid_flux(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+                      const domain::View<const double>& scalar,
+                      const domain::View<const double>& viscosity, std::size_t a,
+                      const domain::Box<3>& faces, const domain::View<double>& fluxes);
+
 /// Add diffusion of scalar `s` by the eddy viscosity over the turbulent Prandtl number.
 void add_subgrid_diffusion(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
                            const FlowBlock& block, const domain::View<const double>& viscosity,

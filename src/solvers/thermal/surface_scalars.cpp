@@ -92,14 +92,6 @@ double gain(const RowMetrics& m, const RowPointer& velocity, const double* middl
     return side == 1 ? through : -through;
 }
 
-/// Call `visit(axis, side, cut)` for the sides of a point whose links are cut.
-template <class Visit> void for_sides(const CutPoint& point, const Visit& visit) {
-    for (std::size_t a = 0; a < 3; ++a)
-        for (const std::size_t side : {0UL, 1UL})
-            if (point.sides[a][side].link == 1)
-                visit(a, side, point.sides[a][side]);
-}
-
 } // namespace
 
 SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
@@ -125,6 +117,8 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
         part.changes.resize(flow.scalars.size());
         for (auto& changes : part.changes)
             changes.resize(part.fluid.size() + part.solid.size());
+        part.fluid_gains.assign(flow.scalars.size(), std::vector<Gains>(part.fluid.size()));
+        part.solid_gains.assign(flow.scalars.size(), std::vector<Gains>(part.solid.size()));
         for_indices(blocks[b], [&](const Index<3>& at) {
             if (grid.is_fluid(b, at))
                 return;
@@ -214,9 +208,9 @@ void SurfaceScalars::prepare(const std::vector<FlowBlock>& blocks) {
             for (std::size_t p = 0; p < part.fluid.size(); ++p) {
                 const FluidPoint& point = part.fluid[p];
                 for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
-                    part.changes[s][p] += missing[point.patches[a][side]] *
-                                          std::abs(cut.normal[a]) *
-                                          metrics_[a].inverse_width()[point.cut.at[a]];
+                    const double gain = missing[point.patches[a][side]] * std::abs(cut.normal[a]);
+                    part.fluid_gains[s][p][a][side] += gain;
+                    part.changes[s][p] += gain * metrics_[a].inverse_width()[point.cut.at[a]];
                 });
             }
     }
@@ -243,6 +237,7 @@ void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std
                     const double gained = gain<Advected, A>(m, u, middle, diffusivity, side) +
                                           diffusivity * lines.gradients[A][side];
                     sum += gained;
+                    part.fluid_gains[s][p][A][side] = gained;
                     if (cut.link == 1)
                         into_fluid[part.fluid[p].patches[A][side]].add(
                             gained * side_area(metrics_, A, point.at));
@@ -288,9 +283,11 @@ void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t nu
             const double stored = (here[stride] - here[0]) / length;
             change += diffusivity * (gradient - stored) *
                       metrics_[a].inverse_width()[point.cut.at[a]] / body.capacity;
-            if (contact.is_fluid)
+            if (contact.is_fluid) {
+                part.solid_gains[s][p][a][side] = diffusivity * gradient;
                 into[contact.patch].add(diffusivity * gradient *
                                         side_area(metrics_, a, point.cut.at));
+            }
         });
     }
 }

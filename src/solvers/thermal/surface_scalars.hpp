@@ -35,15 +35,8 @@ class SurfaceScalars {
     /// Set scalar `s` in bodies with a fixed value to that value; the flow does not depend on it.
     void fill_bodies(domain::Field<double>& scalar, std::size_t s) const;
 
-    /// Return the mean flux of scalar `s` from each body into the fluid, at the last `prepare`.
-    [[nodiscard]] const std::vector<double>& fluxes(std::size_t s) const { return fluxes_[s]; }
-
-  private:
-    struct Row { ///< cells along i that are not fluid
-        domain::Index<3> first{};
-        std::int64_t size = 0;
-        int body = -1; ///< around them; -1: none
-    };
+    /// Gains of a cell through its sides, of diffusion less advection, per area.
+    using Gains = std::array<std::array<double, 2>, 3>;
     struct Contact { ///< beyond a cut link of a solid cell
         bool is_fluid = false;
         int body = -1;         ///< around the neighbour; -1: none
@@ -59,15 +52,43 @@ class SurfaceScalars {
         CutPoint cut{};
         std::array<std::array<std::size_t, 2>, 3> patches{}; ///< beyond its cut links
     };
+    /// Return the cells of a block near surfaces, and their gains at the last `prepare`: of fluid
+    /// cells through all sides, of conductors through those that they share with fluid cells.
+    [[nodiscard]] const std::vector<FluidPoint>& fluid(std::size_t block) const {
+        return parts_[block].fluid;
+    }
+    [[nodiscard]] const std::vector<Point>& solid(std::size_t block) const {
+        return parts_[block].solid;
+    }
+    [[nodiscard]] const std::vector<Gains>& fluid_gains(std::size_t block, std::size_t s) const {
+        return parts_[block].fluid_gains[s];
+    }
+    [[nodiscard]] const std::vector<Gains>& solid_gains(std::size_t block, std::size_t s) const {
+        return parts_[block].solid_gains[s];
+    }
+    /// Return the condition of scalar `s` at the surface of a body.
+    [[nodiscard]] const BodyCondition& condition(int body, std::size_t s) const {
+        return flow_.bodies[static_cast<std::size_t>(body)].scalars[s];
+    }
+    /// Return the number of the patches of the surfaces.
+    [[nodiscard]] std::size_t patches() const { return areas_.size(); }
+
+    /// Return the mean flux of scalar `s` from each body into the fluid, at the last `prepare`.
+    [[nodiscard]] const std::vector<double>& fluxes(std::size_t s) const { return fluxes_[s]; }
+
+  private:
+    struct Row { ///< cells along i that are not fluid
+        domain::Index<3> first{};
+        std::int64_t size = 0;
+        int body = -1; ///< around them; -1: none
+    };
     struct Part {
         std::vector<FluidPoint> fluid;
         std::vector<Point> solid;
         std::vector<std::vector<double>> changes; ///< by scalar: of `fluid`, then of `solid`
+        std::vector<std::vector<Gains>> fluid_gains, solid_gains; ///< by scalar
         std::vector<Row> rows;
     };
-    [[nodiscard]] const BodyCondition& condition(int body, std::size_t s) const {
-        return flow_.bodies[static_cast<std::size_t>(body)].scalars[s];
-    }
     [[nodiscard]] bool conducts(int body, std::size_t s) const {
         return body >= 0 && condition(body, s).kind == BodyCondition::Kind::conjugate;
     }

@@ -216,7 +216,7 @@ class Numerics(Section):
 
     scheme: Literal["central", "van_leer"] = Field(
         "central",
-        description="advection: central conserves energy; van_leer limits slopes and dissipates",
+        description="advection: central conserves energy; van_leer dissipates, and keeps scalars in their bounds",
     )
     solver: str = Field(
         "auto", description="solver of the pressure: auto, fft, cg/fft, cg, multigrid, ..."
