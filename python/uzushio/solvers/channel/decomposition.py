@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import uzushio._core as _core
@@ -68,14 +67,17 @@ def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
     """
     given, node = case.numerics.scheme, ranks_per_node(case, ranks)
     schemes = SCHEMES if given == "auto" else (given,)
-    found = []
+    found, reason = [], ""
     for py, pz in _fitting(case, ranks):
         for scheme in schemes if pz > 1 else schemes[:1]:  # all are the same on one rank in z
-            with contextlib.suppress(ValueError):  # a rank has more values than MPI can count
+            try:
                 need = core.estimate(core_parameters(case, py, pz, scheme))
-                found.append(predict(case, (py, pz), scheme, need.bytes, need.traffic, node))
+            except ValueError as error:  # a rank has more values than MPI can count
+                reason = str(error)
+                continue
+            found.append(predict(case, (py, pz), scheme, need.bytes, need.traffic, node))
     if not found:
-        raise CaseError(f"the grid is too large for {ranks} ranks; use more of them.")
+        raise CaseError(f"grid: {reason}.")
     limit = case.decomposition.memory_per_rank or float("inf")
     return sorted(found, key=lambda one: (max(0, one.memory - limit), one.seconds))
 

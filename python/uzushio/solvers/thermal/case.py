@@ -216,7 +216,8 @@ class Numerics(Section):
 
     scheme: Literal["central", "van_leer"] = Field(
         "central",
-        description="advection: central conserves energy; van_leer dissipates, and keeps scalars in their bounds",
+        description="advection: central conserves energy; van_leer dissipates, and keeps scalars "
+        "within their bounds",
     )
     solver: str = Field(
         "auto", description="solver of the pressure: auto, fft, cg/fft, cg, multigrid, ..."
