@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "linalg/anisotropy.hpp"
 #include "linalg/blocked_fft_solver.hpp"
 #include "linalg/fft_solver.hpp"
 #include "linalg/grid_operator.hpp"
@@ -72,8 +73,9 @@ Choice choose(const SolverSetup& setup) {
     }
     if (!why_no_blocked_fft(setup.comm, equation).empty())
         return {"cg", "bicgstab"};
-    constexpr double cycle = 19; // of `cg`, in the unit of `blocked_fft_cost`
-    constexpr int fewest = 4;    // of its iterations, on any mesh
+    // Cost of an iteration of `cg`, in the unit of `blocked_fft_cost`.
+    const double cycle = is_anisotropic(setup.comm, equation) ? 60 : 19;
+    constexpr int fewest = 4; // of its iterations, on any mesh
     const double cost = is_fast
                             ? blocked_fft_cost(setup.comm, equation, iterations_of("cg/fft", setup))
                             : std::numeric_limits<double>::max();

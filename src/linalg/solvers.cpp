@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "linalg/aggregation_cycle.hpp"
+#include "linalg/anisotropy.hpp"
 #include "linalg/automatic.hpp"
 #include "linalg/blocked_fft_solver.hpp"
 #include "linalg/fft_solver.hpp"
@@ -76,8 +78,9 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                  .symmetric = true,
                                  .fused = false};
     auto preconditioner =
-        method != name
-            ? make_diagonal(setup) // "/diagonal" is behind the method
+        method != name ? make_diagonal(setup) // "/diagonal" is behind the method
+        : is_anisotropic(comm, equation)
+            ? make_aggregation(setup)
             : make_multigrid(setup, method == "pipelined_cg" ? symmetric : CycleOptions{});
     const auto found = std::find_if(std::begin(iterations), std::end(iterations),
                                     [&](const Iteration& one) { return one.name == method; });
