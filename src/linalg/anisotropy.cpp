@@ -11,8 +11,8 @@ using domain::Index;
 
 /// Couplings of a cell to its neighbours.
 struct Couplings {
-    std::array<double, 3> strongest{}; ///< along each axis
-    bool blocked = false;              ///< through some face nothing passes
+    std::array<double, 3> along{}; ///< each axis; 0: none
+    bool blocked = false;          ///< through some face nothing passes
 };
 
 Couplings couplings_of(const Equation& equation, const std::array<Axis, 3>& axes, std::size_t block,
@@ -28,10 +28,17 @@ Couplings couplings_of(const Equation& equation, const std::array<Axis, 3>& axes
                 continue; // no flux for any coefficient
             const double b = equation.b ? equation.b->view(block, a)(face) : 1.0;
             found.blocked = found.blocked || b == 0;
-            found.strongest[a] = std::max(found.strongest[a], b / (width * width));
+            double& coupling = found.along[a]; // the weaker one, where b jumps between cells
+            if (b > 0)
+                coupling =
+                    coupling == 0 ? b / (width * width) : std::min(coupling, b / (width * width));
         }
     }
     return found;
+}
+
+bool is_held(const Axis& axis) {
+    return axis.ends[0] == Condition::dirichlet || axis.ends[1] == Condition::dirichlet;
 }
 
 } // namespace
@@ -39,9 +46,11 @@ Couplings couplings_of(const Equation& equation, const std::array<Axis, 3>& axes
 bool is_anisotropic(MPI_Comm comm, const Equation& equation) {
     // Ratios of couplings along two axes, by measured iterations of both cycles.
     constexpr double varying = 4096; // most over least in the mesh: cells widen 1:8 along two axes
-    constexpr double strong = 256;   // in a cell: single precision loses the weak ones
-    constexpr double few = 64;       // in a cell, where some faces are blocked
-    constexpr double many = 3;       // where those of many cells are
+    // In a cell: single precision loses the weak ones, unless a boundary value holds the axis of
+    // the strong ones.
+    constexpr double strong = 256;
+    constexpr double few = 64; // in a cell, where some faces are blocked
+    constexpr double many = 3; // where those of many cells are
     const auto axes = axes_of(equation);
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
@@ -52,13 +61,13 @@ bool is_anisotropic(MPI_Comm comm, const Equation& equation) {
     const auto ids = decomposition.blocks_of(rank);
     for (std::size_t block = 0; block < ids.size(); ++block)
         for_indices(decomposition.block(ids[block]).cells, [&](const Index<3>& at) {
-            const auto [strongest, blocked] = couplings_of(equation, axes, block, at);
-            if (*std::max_element(strongest.begin(), strongest.end()) == 0)
+            const auto [along, blocked] = couplings_of(equation, axes, block, at);
+            if (*std::max_element(along.begin(), along.end()) == 0)
                 return;
             cells[0] += 1;
             cells[1] += blocked ? 1 : 0;
             for (std::size_t a = 0; a < 3; ++a) {
-                const double one = strongest[a], other = strongest[(a + 1) % 3];
+                const double one = along[a], other = along[(a + 1) % 3];
                 if (one > 0 && other > 0) {
                     ratios[2 * a] = std::max(ratios[2 * a], one / other);
                     ratios[2 * a + 1] = std::max(ratios[2 * a + 1], other / one);
@@ -72,8 +81,10 @@ bool is_anisotropic(MPI_Comm comm, const Equation& equation) {
     for (std::size_t a = 0; a < 3; ++a) {
         const double most = ratios[2 * a], reciprocal_of_least = ratios[2 * a + 1];
         const double in_a_cell = std::max(most, reciprocal_of_least);
-        if (most * reciprocal_of_least > varying || in_a_cell > strong ||
-            (cells[1] > 0 && in_a_cell > few) || (cells[1] > 0.25 * cells[0] && in_a_cell > many))
+        const bool loses = (most > strong && !is_held(axes[a])) ||
+                           (reciprocal_of_least > strong && !is_held(axes[(a + 1) % 3]));
+        if (most * reciprocal_of_least > varying || loses || (cells[1] > 0 && in_a_cell > few) ||
+            (cells[1] > 0.25 * cells[0] && in_a_cell > many))
             return true;
     }
     return false;
