@@ -1,4 +1,4 @@
-"""Conjugate gradients with multigrid on stretched cells and blocked faces: iterations and errors."""
+"""Conjugate gradients with multigrid on stretched cells and blocked faces."""
 
 import numpy as np
 import pytest
