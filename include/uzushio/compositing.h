@@ -72,7 +72,9 @@ typedef struct uz_picture {
     size_t count;       /* all at the root of a gathered picture, 0 at the other ranks */
 } uz_picture;
 
+/* Set all options to their defaults; the image has no size. */
 UZ_API void uz_compositor_defaults(uz_compositor_options* options);
+/* Make a compositor for the ranks of `comm` (collective). */
 UZ_API uz_status uz_compositor_create(MPI_Comm comm, const uz_compositor_options* options,
                                       uz_compositor** compositor);
 /* Set the ranks that have data, front to back; the default is all ranks by number. The list must be

@@ -131,7 +131,9 @@ UZ_API uz_status uz_open_fortran(const char* name, const MPI_Fint* comm, const c
  * such as "x y", is known to readers: the periodic axes, across which derivatives are computed and
  * pictures drawn. */
 UZ_API uz_status uz_attribute_int(uz_writer* writer, const char* name, int64_t value);
+/* Set an attribute as uz_attribute_int does. */
 UZ_API uz_status uz_attribute_double(uz_writer* writer, const char* name, double value);
+/* Set an attribute as uz_attribute_int does. */
 UZ_API uz_status uz_attribute_text(uz_writer* writer, const char* name, const char* value);
 
 /* Describe a mesh: a structured index space that the blocks of all ranks cover. All ranks that use

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
+import pkgutil
 import pydoc
+import re
 import shutil
 import subprocess
 import sys
@@ -18,14 +21,17 @@ import pytest
 
 import uzushio
 
-ROOMS = [
-    "uzushio",
-    *(
-        f"uzushio.{name}"
-        for name in uzushio.__all__
-        if isinstance(getattr(uzushio, name), ModuleType)
-    ),
-]
+
+def packages(package: ModuleType) -> Iterator[str]:
+    """The public packages in a package, at any depth, and itself."""
+    yield package.__name__
+    for name in getattr(package, "__all__", []):
+        if isinstance(getattr(package, name), ModuleType):
+            yield from packages(importlib.import_module(f"{package.__name__}.{name}"))
+
+
+FOLDERS = [f"uzushio.{one.name}" for one in pkgutil.iter_modules(uzushio.__path__) if one.ispkg]
+ROOMS = sorted({*packages(uzushio), *(name for name in FOLDERS if "._" not in name)})
 INSTALLED = Path(uzushio.__file__).parent
 
 
@@ -45,7 +51,7 @@ def test_public_names_have_a_docstring_and_a_signature(room: str) -> None:
     module = importlib.import_module(room)
     assert inspect.getdoc(module)
     for name in public(module):
-        found = getattr(module, name)
+        found = inspect.unwrap(getattr(module, name))
         if isinstance(found, ModuleType):
             continue
         if not inspect.isclass(found) and not inspect.isfunction(found):  # a constant, a type
@@ -57,6 +63,38 @@ def test_public_names_have_a_docstring_and_a_signature(room: str) -> None:
                 assert inspect.getdoc(inherited), f"{room}.{name}.{method}"
         else:
             assert inspect.signature(found).return_annotation is not inspect.Signature.empty, name
+
+
+INCLUDE = Path(__file__).parents[2] / "include/uzushio"
+SOURCE = INCLUDE.parents[1] / "src"
+C_FUNCTION = r"UZ_API .*?(\w+)\("
+FORTRAN_PROCEDURE = r" *subroutine ((?:writer|attribute)_\w+)\("
+CPP_TYPE = r"(?:class|struct|enum class) (?:UZ\w+ )?(\w+)[^;]*$"
+
+
+@pytest.mark.parametrize(
+    ("file", "declaration", "comment", "least"),
+    [
+        (INCLUDE / "uzushio.h", C_FUNCTION, r".*\*/$", 20),
+        (INCLUDE / "compositing.h", C_FUNCTION, r".*\*/$", 8),
+        (INCLUDE / "uzushio.f90.in", FORTRAN_PROCEDURE, r" *!", 15),
+        (SOURCE / "staging/writer.hpp", CPP_TYPE, r"///", 1),
+        (SOURCE / "staging/reader.hpp", CPP_TYPE, r"///", 1),
+        (SOURCE / "domain/block_solver.hpp", CPP_TYPE, r"///", 4),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else "",
+)
+def test_public_declarations_of_c_cpp_and_fortran_are_described(
+    file: Path, declaration: str, comment: str, least: int
+) -> None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    pairs = [
+        (found[1], above)
+        for above, line in itertools.pairwise(lines)
+        if (found := re.match(declaration, line))
+    ]
+    assert len(pairs) >= least
+    assert [name for name, above in pairs if not re.match(comment, above)] == []
 
 
 def test_help_of_staging_lists_open_and_attach() -> None:
