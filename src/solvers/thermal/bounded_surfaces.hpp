@@ -29,10 +29,6 @@ class BoundedSurfaces {
     void add_stage(const std::vector<FlowBlock>& blocks, std::size_t s, double all, double upwind,
                    domain::Field<double>& upwind_of);
 
-    /// Sums of amounts that increase and decrease a cell, and bounds of its value.
-    struct Cell {
-        double gain = 0, loss = 0, lower = 0, upper = 0;
-    };
     /// Call `visit(cell, sums)` for the fluid cells at surfaces in a block, for which it extends
     /// the sums and the bounds.
     template <class Visit> void for_fluid(std::size_t b, std::size_t s, const Visit& visit) const;

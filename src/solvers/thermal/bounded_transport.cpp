@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "solvers/thermal/fluxes.hpp"
+#include "solvers/thermal/bounded_rows.hpp"
 #include "solvers/thermal/sources.hpp"
 #include "solvers/thermal/subgrid.hpp"
 
@@ -113,12 +113,8 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     const Box<3> faces = flux.box();
     const double diffusivity = flow_.scalars[s].diffusivity;
     for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
-        const RowMetrics m(metrics_, first);
-        const RowPointer here(scalar, first), u(block.velocity[A], first);
-        double* out = &flux(first);
-        for (std::int64_t n = 0; n < size; ++n)
-            out[n] = through_face<VanLeer, A>(m, here.value + n, here.stride[A], u.value[n],
-                                              diffusivity, n, 0);
+        flux_row<A>(RowMetrics(metrics_, first), RowPointer(scalar, first),
+                    RowPointer(block.velocity[A], first), diffusivity, size, &flux(first));
     });
     if (bodies_ != nullptr) {
         const auto& points = bodies_->scalars().fluid(b);
@@ -132,16 +128,9 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     if (eddies != nullptr)
         add_subgrid_flux(flow_, metrics_, scalar, *eddies, A, faces, flux);
     for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
-        double *out = &flux(first), *rest = &excess(first);
-        for (std::int64_t n = 0; n < size; ++n)
-            rest[n] += all * out[n];
-        const RowMetrics m(metrics_, first);
-        const RowPointer here(values, first), u(block.velocity[A], first);
-        for (std::int64_t n = 0; n < size; ++n) {
-            const double below = here.value[n - here.stride[A]], above = here.value[n];
-            out[n] = diffusivity * (above - below) * RowMetrics::at<A>(m.inverse_distance, n) -
-                     u.value[n] * (u.value[n] > 0 ? below : above);
-        }
+        upwind_row<A>(RowMetrics(metrics_, first), RowPointer(values, first),
+                      RowPointer(block.velocity[A], first), diffusivity, all, size, &flux(first),
+                      &excess(first));
     });
     // What flows in at a boundary has the value there.
     for (const bool is_upper : {false, true}) {
@@ -160,7 +149,9 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     if (eddies != nullptr)
         add_subgrid_flux(flow_, metrics_, values, *eddies, A, faces, flux);
     for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
-        double *out = &flux(first), *rest = &excess(first);
+        double* __restrict out = &flux(first);
+        double* __restrict rest = &excess(first);
+#pragma omp simd
         for (std::int64_t n = 0; n < size; ++n)
             rest[n] -= upwind * out[n];
         if (bodies_ == nullptr)
@@ -174,14 +165,16 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
 void BoundedTransport::advance_upwind(std::size_t b, std::size_t s, double upwind) {
     const View<double> values = scalars_[s].upwind.view(b);
     for_rows(source_.owned(b), [&](const Index<3>& first, std::int64_t size) {
-        double* row = &values(first);
+        double* __restrict row = &values(first);
         for (std::size_t a = 0; a < dimension_; ++a) {
             const View<const double> flux = std::as_const(flux_).view(b, a);
-            const double* lower = &flux(first);
-            const double* upper = lower + flux.strides()[a];
-            const double* inverse = metrics_[a].inverse_width() + first[a];
+            const double* __restrict lower = &flux(first);
+            const double* __restrict upper = lower + flux.strides()[a];
+            const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+            const std::ptrdiff_t step = a == 0 ? 1 : 0;
+#pragma omp simd
             for (std::int64_t n = 0; n < size; ++n)
-                row[n] += upwind * (upper[n] - lower[n]) * inverse[a == 0 ? n : 0];
+                row[n] += upwind * (upper[n] - lower[n]) * inverse[n * step];
         }
     });
 }
@@ -210,92 +203,122 @@ void BoundedTransport::finish(std::size_t s, Field& scalar) {
         surfaces_->finish(s, shares_, scalars_[s].start, scalar);
 }
 
+// Beyond boundaries, values are those at the boundary: bounds of the cells beside it.
+void BoundedTransport::set_boundary_values(const View<double>& values, const Box<3>& cells) const {
+    for (std::size_t a = 0; a < dimension_; ++a)
+        for (const bool is_upper : {false, true}) {
+            Box<3> layer = cells;
+            layer.lower[a] = is_upper ? cells.upper[a] - 1 : cells.lower[a];
+            layer.upper[a] = layer.lower[a] + 1;
+            if (!at_boundary(a, layer.lower[a] + (is_upper ? 1 : 0)))
+                continue;
+            for_indices(layer, [&](const Index<3>& at) {
+                double& beyond = values(moved(at, a, is_upper ? 1 : -1));
+                beyond = 0.5 * (beyond + values(at));
+            });
+        }
+}
+
 void BoundedTransport::set_shares(std::size_t b, std::size_t s) {
-    const OfScalar& own = scalars_[s];
-    const View<const double> start = own.start.view(b), upwind = own.upwind.view(b);
+    OfScalar& own = scalars_[s];
+    const View<double> start = own.start.view(b), upwind = own.upwind.view(b);
     const View<double> shares = shares_.view(b);
+    const Box<3>& cells = source_.owned(b);
     std::fill_n(shares.data(), 2 * shares.box().volume(), 1.0); // also beyond boundaries
-    const auto limit = [&](const Index<3>& at, double gain, double loss, double lower,
-                           double upper) {
-        const double up = std::max(upper - upwind(at), 0.0);
-        const double down = std::max(upwind(at) - lower, 0.0);
-        shares(at, 0) = gain > up ? up / gain : 1;
-        shares(at, 1) = loss > down ? down / loss : 1;
-    };
-    struct Cell {
-        double gain = 0, loss = 0, lower = 0, upper = 0;
-    };
-    const auto cell_of = [&](const Index<3>& at) {
-        Cell cell{.lower = std::min(start(at), upwind(at)),
-                  .upper = std::max(start(at), upwind(at))};
-        const auto include = [&](double value) {
-            cell.lower = std::min(cell.lower, value);
-            cell.upper = std::max(cell.upper, value);
-        };
-        for (std::size_t a = 0; a < dimension_; ++a)
-            for (const int side : {0, 1}) {
-                const Index<3> face = moved(at, a, side);
-                if (open(b, a, face) == 0)
-                    continue;
-                const double amount = (side == 1 ? 1 : -1) * own.excess.view(b, a)(face) *
-                                      metrics_[a].inverse_width()[at[a]];
-                (amount > 0 ? cell.gain : cell.loss) += std::abs(amount);
-                const Index<3> next = moved(at, a, side == 1 ? 1 : -1);
-                if (at_boundary(a, face[a])) {
-                    include(0.5 * (start(at) + start(next)));
-                    include(0.5 * (upwind(at) + upwind(next)));
-                } else {
-                    include(start(next));
-                    include(upwind(next));
-                }
-            }
-        return cell;
-    };
-    for_indices(source_.owned(b), [&](const Index<3>& at) {
-        if (!is_fluid(b, at))
-            return;
-        const Cell cell = cell_of(at);
-        limit(at, cell.gain, cell.loss, cell.lower, cell.upper);
+    set_boundary_values(start, cells);
+    set_boundary_values(upwind, cells);
+    RowBounds bounds;
+    for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+        const double* now = &upwind(first);
+        bounds.begin(&start(first), now, size);
+        for (std::size_t a = 0; a < dimension_; ++a) {
+            const View<const double> excess = std::as_const(own.excess).view(b, a);
+            bounds.add(&start(first), start.strides()[a], now, upwind.strides()[a], &excess(first),
+                       excess.strides()[a], metrics_[a].inverse_width() + first[a], a == 0 ? 1 : 0,
+                       size);
+        }
+        double *up = &shares(first, 0), *down = &shares(first, 1);
+        for (std::int64_t n = 0; n < size; ++n) {
+            const auto at = static_cast<std::size_t>(n);
+            up[n] = share_of(bounds.gain[at], bounds.upper[at] - now[n]);
+            down[n] = share_of(bounds.loss[at], now[n] - bounds.lower[at]);
+        }
     });
     if (!surfaces_)
         return;
+    // Cells at surfaces, again: only cells beyond open faces are neighbours.
     surfaces_->for_fluid(b, s, [&](const CutPoint& point, const SurfaceScalars::Gains& amounts) {
-        Cell cell = cell_of(point.at);
-        for_sides(point, [&](std::size_t a, std::size_t side, const CutSide& cut) {
-            const double amount = amounts[a][side];
-            (amount > 0 ? cell.gain : cell.loss) += std::abs(amount);
-            const BodyCondition& body = bodies_->scalars().condition(cut.surface, s);
-            double beyond = start(point.at);
-            if (body.kind == BodyCondition::Kind::fixed)
-                beyond = body.value;
-            else if (body.kind == BodyCondition::Kind::conjugate)
-                beyond = start(moved(point.at, a, side == 1 ? 1 : -1));
-            cell.lower = std::min(cell.lower, beyond);
-            cell.upper = std::max(cell.upper, beyond);
-        });
-        limit(point.at, cell.gain, cell.loss, cell.lower, cell.upper);
+        const Index<3>& at = point.at;
+        double gain = 0, loss = 0, lower = upwind(at), upper = upwind(at);
+        const auto include = [&](double value) {
+            lower = std::min(lower, value);
+            upper = std::max(upper, value);
+        };
+        include(start(at));
+        for (std::size_t a = 0; a < dimension_; ++a)
+            for (const std::size_t side : {0UL, 1UL}) {
+                const Index<3> face = moved(at, a, static_cast<std::int64_t>(side));
+                const Index<3> next = moved(at, a, side == 1 ? 1 : -1);
+                const CutSide& cut = point.sides[a][side];
+                double amount = 0;
+                if (cut.link == 1) {
+                    amount = amounts[a][side];
+                    const BodyCondition& body = bodies_->scalars().condition(cut.surface, s);
+                    if (body.kind == BodyCondition::Kind::fixed)
+                        include(body.value);
+                    else if (body.kind == BodyCondition::Kind::conjugate)
+                        include(start(next));
+                } else {
+                    amount = (side == 1 ? 1 : -1) * own.excess.view(b, a)(face) *
+                             metrics_[a].inverse_width()[at[a]];
+                    include(start(next));
+                    include(upwind(next));
+                }
+                (amount > 0 ? gain : loss) += std::abs(amount);
+            }
+        shares(at, 0) = share_of(gain, upper - upwind(at));
+        shares(at, 1) = share_of(loss, upwind(at) - lower);
     });
 }
 
 void BoundedTransport::add_shares(std::size_t b, OfScalar& own, const View<double>& scalar) {
     const View<const double> shares = std::as_const(shares_).view(b);
-    const View<double> upwind = own.upwind.view(b);
     for (std::size_t a = 0; a < dimension_; ++a) {
         const View<double> excess = own.excess.view(b, a);
-        for_indices(excess.box(), [&](const Index<3>& face) {
-            const Index<3> below = moved(face, a, -1);
-            double& amount = excess(face); // gained by the cell below, lost by that above
-            amount *= std::min(shares(below, amount > 0 ? 0 : 1), shares(face, amount > 0 ? 1 : 0));
+        const std::ptrdiff_t back = shares.strides()[a];
+        for_rows(excess.box(), [&](const Index<3>& first, std::int64_t size) {
+            double* __restrict amount = &excess(first); // gained below, lost above
+            const double* __restrict up = &shares(first, 0);
+            const double* __restrict down = &shares(first, 1);
+#pragma omp simd
+            for (std::int64_t n = 0; n < size; ++n) {
+                const double rising = std::min(up[n - back], down[n]);
+                const double falling = std::min(down[n - back], up[n]);
+                amount[n] *= amount[n] > 0 ? rising : falling;
+            }
         });
     }
-    for_indices(source_.owned(b), [&](const Index<3>& at) {
-        if (!is_fluid(b, at))
+    const View<double> upwind = own.upwind.view(b);
+    for_rows(source_.owned(b), [&](const Index<3>& first, std::int64_t size) {
+        double* __restrict value = &upwind(first);
+        for (std::size_t a = 0; a < dimension_; ++a) {
+            const View<const double> excess = std::as_const(own.excess).view(b, a);
+            const double* __restrict lower = &excess(first);
+            const double* __restrict upper = lower + excess.strides()[a];
+            const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+            const std::ptrdiff_t step = a == 0 ? 1 : 0;
+#pragma omp simd
+            for (std::int64_t n = 0; n < size; ++n)
+                value[n] += (upper[n] - lower[n]) * inverse[n * step];
+        }
+        double* out = &scalar(first);
+        if (bodies_ == nullptr) {
+            std::copy_n(value, size, out);
             return;
-        double value = upwind(at);
-        for (std::size_t a = 0; a < dimension_; ++a)
-            value += (own.excess.view(b, a)(moved(at, a, 1)) - own.excess.view(b, a)(at)) *
-                     metrics_[a].inverse_width()[at[a]];
-        scalar(at) = value;
+        }
+        for (std::int64_t n = 0; n < size; ++n)
+            if (is_fluid(b, moved(first, 0, n)))
+                out[n] = value[n];
     });
 }
 

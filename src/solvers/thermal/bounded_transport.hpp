@@ -58,6 +58,7 @@ class BoundedTransport {
                     const domain::View<const double>* eddies, double all, double upwind);
     void advance_upwind(std::size_t b, std::size_t s, double upwind);
     void add_sources(std::size_t b, std::size_t s, double time, double length);
+    void set_boundary_values(const domain::View<double>& values, const domain::Box<3>& cells) const;
     void set_shares(std::size_t b, std::size_t s);
     void add_shares(std::size_t b, OfScalar& own, const domain::View<double>& scalar);
     [[nodiscard]] double open(std::size_t b, std::size_t a, const domain::Index<3>& face) const {
