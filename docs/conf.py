@@ -7,7 +7,10 @@ in the repository and on the site. A link that leads nowhere fails the build.
 import tomllib
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 _ROOT = Path(__file__).parents[1]
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -20,7 +23,9 @@ version = release = _PROJECT["version"]
 extensions = ["myst_parser"]
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**.md", "examples/**.md"]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
+html_math_renderer = "mathml"  # drawn by the browser itself, without scripts
 
 html_theme = "furo"  # fonts are those of the reader's system; search and scripts are local
 html_title = f"Uzushio {version}"
@@ -36,6 +41,17 @@ def _write_entry(app: Sphinx, failure: Exception | None) -> None:
     (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 
+def _write_inline(translator: HTML5Translator, node: nodes.math) -> None:
+    translator.body.append(tex2mathml(node.astext(), as_block=False))
+    raise nodes.SkipNode
+
+
+def _write_block(translator: HTML5Translator, node: nodes.math_block) -> None:
+    translator.body.append(tex2mathml(node.astext(), as_block=True))
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
-    """Connect what follows the build."""
+    """Add formulas in MathML and the entry page."""
+    app.add_html_math_renderer("mathml", (_write_inline, None), (_write_block, None))
     app.connect("build-finished", _write_entry)
