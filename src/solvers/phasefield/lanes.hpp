@@ -21,7 +21,7 @@
 /// row.
 ///
 /// Without AVX-512 a vector has the parts of the processor's registers (AVX, SSE2, NEON). Why
-/// Google Highway is not used: docs/theory/time-blocking.md.
+/// Google Highway is not used: docs/performance/time-blocking.md.
 namespace uzushio::phasefield {
 
 #define UZUSHIO_INLINE __attribute__((always_inline)) inline
