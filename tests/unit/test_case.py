@@ -206,3 +206,10 @@ def test_the_end_time_is_positive_and_the_folder_may_be_at_home(
     assert "time.end" in mistakes(tmp_path, MINIMAL, "time.end=-1")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert load(tmp_path, MINIMAL, "output.folder=~/runs").output.folder == tmp_path / "runs"
+
+
+def test_scalars_in_a_channel_are_referred_to_the_solver_that_carries_them(tmp_path: Path) -> None:
+    file = tmp_path / "heated.yaml"
+    file.write_text("solver: channel\nscalars: {temperature: {diffusivity: 1}}\n")
+    with pytest.raises(CaseError, match="the channel carries no scalars; `solver: thermal` does"):
+        load_case(file)

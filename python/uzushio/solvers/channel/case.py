@@ -218,6 +218,16 @@ class ChannelCase(Case):
     decomposition: Decomposition = Decomposition()
     statistics: ChannelStatistics = ChannelStatistics()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _carries_no_scalars(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and "scalars" in values:
+            raise ValueError(
+                "solver: the channel carries no scalars; `solver: thermal` does, in a box with "
+                "walls too (`uzushio init thermal`)"
+            )
+        return values
+
     @model_validator(mode="after")
     def _stable(self) -> Self:
         if self.time.cfl is not None and self.time.cfl > STABLE_CFL:
