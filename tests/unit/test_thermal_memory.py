@@ -1,4 +1,4 @@
-"""Estimated memory of a thermal flow."""
+"""Estimated memory and time of a thermal flow."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 from mpi4py import MPI
 
 from uzushio.linalg import PoissonSolver
-from uzushio.solvers.thermal import ThermalCase, ThermalSolver
+from uzushio.solvers.thermal import ThermalCase, ThermalSolver, timing
+from uzushio.solvers.thermal import solver as solver_module
 from uzushio.solvers.thermal.pressure_estimate import pressure_arrays
 
+WALL = {"type": "wall"}
 CELLS = 60  # more than those of the solver that the estimate makes
 
 
@@ -69,3 +71,26 @@ def test_initial_fields_do_not_depend_on_their_slabs(monkeypatch: pytest.MonkeyP
     assert np.ptp(found[0]) > 0.1
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_the_time_of_a_step_is_that_of_fewer_cells_by_the_cells_of_a_rank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = case_of(64, periodic=["x", "y"], boundaries={"z-min": WALL, "z-max": WALL})
+    small = timing.smaller(case, 4096)
+    assert [axis.cells for axis in small.grid.axes] == [16, 16, 16]
+    assert timing.smaller(case, 64**3).grid == case.grid
+    monkeypatch.setattr(solver_module, "smaller", lambda case: timing.smaller(case, 4096))
+    assert 0.0 < (ThermalSolver.seconds_per_step(case, 1) or 0.0) < 600.0
+    monkeypatch.setattr(solver_module, "minimum_step", lambda core: 0.5)
+    assert ThermalSolver.seconds_per_step(case, 1) == 0.5 * 64
+    assert ThermalSolver.seconds_per_step(case, 4) == 0.5 * 16
+
+
+def test_fewer_cells_keep_the_ends_and_the_stretching() -> None:
+    faces = (np.arange(65) / 64.0) ** 2
+    axes = {"x": {"cells": 64, "faces": faces.tolist()}, "y": {"cells": 64, "stretching": 2.0}}
+    ends = {f"{a}-{end}": WALL for a in "xy" for end in ("min", "max")}
+    small = timing.smaller(case_of(grid=axes, periodic=[], boundaries=ends), 256)
+    assert small.grid.x.positions().tolist() == faces[::4].tolist()
+    assert (small.grid.y.cells, small.grid.y.stretching) == (16, 2.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from math import fsum
+from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -32,6 +32,7 @@ from uzushio.solvers.thermal.series import NAME as SERIES
 from uzushio.solvers.thermal.series import Series
 from uzushio.solvers.thermal.slices import conducts
 from uzushio.solvers.thermal.symmetry import rests_symmetric
+from uzushio.solvers.thermal.timing import minimum_step, smaller
 from uzushio.solvers.thermal.wall_units import add_wall_units
 
 if TYPE_CHECKING:
@@ -84,6 +85,23 @@ class ThermalSolver(BlockSolver):
             notes=(note,) if note else (),
             result_notes=tuple(notes),
         )
+
+    @classmethod
+    def seconds_per_step(cls, case: Case, ranks: int) -> float | None:
+        """Return the time of a step on the busiest rank, by its cells, from steps on fewer cells.
+
+        None if the flow cannot be computed with fewer cells, because of a small body.
+        """
+        from mpi4py import MPI
+
+        small = smaller(cast(ThermalCase, case))
+        try:
+            solver = cls(small, MPI.COMM_SELF)  # must exist as long as its core
+            seconds = minimum_step(solver.core)
+        except (CaseError, SolverDivergedError):
+            return None
+        busiest = cls._make(case).estimate(ranks)["cells"]
+        return float(seconds * busiest / prod(axis.cells for axis in small.grid.axes))
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate, and set the initial fields without divergence (collective)."""
