@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uzushio.solvers import wall_law
 from uzushio.solvers.channel.case import ChannelCase, InitialField
-
-KAPPA = 0.41  #: von Kármán's constant in Reichardt's profile
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,10 @@ def laminar(case: ChannelCase) -> np.ndarray:
 
 
 def reichardt(case: ChannelCase, z: np.ndarray) -> np.ndarray:
-    """Return Reichardt's mean profile of a turbulent wall layer at heights z, shape of z.
-
-    Source: H. Reichardt, Z. Angew. Math. Mech. 31 (1951).
-    """
+    """Return Reichardt's mean profile of a turbulent wall layer at heights z, shape of z."""
     u_tau = case.flow.expected_u_tau
     plus = np.minimum(z, 2.0 - z) * u_tau / case.flow.viscosity
-    wall = 1.0 - np.exp(-plus / 11.0) - plus / 11.0 * np.exp(-plus / 3.0)
-    return np.asarray(u_tau * (np.log1p(KAPPA * plus) / KAPPA + 7.8 * wall))
+    return np.asarray(u_tau * wall_law.reichardt(plus))
 
 
 def _waves(

@@ -175,12 +175,29 @@ class Boundary(Section):
         return self
 
 
+class Turbulence(Section):
+    """Random waves without divergence that vanish at walls, and a mean profile beside them."""
+
+    rms: Positive = Field(
+        description="root of the mean square of a velocity component of the waves",
+        json_schema_extra=unit("length/time"),
+    )
+    friction_velocity: Positive | None = Field(
+        None,
+        description="adds Reichardt's mean profile of this friction velocity at the walls beside "
+        "the flow; null: none",
+        json_schema_extra=unit("length/time"),
+    )
+    along: Axis = Field("x", description="direction of the mean profile")
+
+
 class Initial(Section):
     """Initial fields of a run that does not start from a checkpoint.
 
     Scalars are `values` plus `gradients` times the position. `script` is a file with a function
     `initial(name, x, y, z)`, which returns the values of the velocity components u, v, w and of the
-    scalars, at the positions in these arrays. `noise` is added to either.
+    scalars, at the positions in these arrays. `noise` and `turbulence` are added. The velocity
+    loses what divergence it has.
     """
 
     velocity: Vector = Field(
@@ -194,6 +211,7 @@ class Initial(Section):
     noise: dict[str, float] = Field(
         {}, description="amplitude of uniform random numbers, of `velocity` and of scalars by name"
     )
+    turbulence: Turbulence | None = Field(None, description="added to the velocity; null: none")
     seed: Annotated[int, Field(ge=0)] = Field(0, description="seed of the random numbers")
 
 

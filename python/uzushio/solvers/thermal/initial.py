@@ -11,6 +11,7 @@ from uzushio._base.array_values import real
 from uzushio._base.config.user_function import error_message, load_function
 from uzushio.errors import CaseError
 from uzushio.solvers.thermal.case import ThermalCase
+from uzushio.solvers.thermal.turbulence import Waves, mean_profile
 
 _COMPONENTS = "uvw"
 
@@ -28,6 +29,8 @@ class InitialFields:
     def __init__(self, case: ThermalCase) -> None:
         self.case = case
         self._faces = [axis.positions() for axis in case.grid.axes]
+        turbulence = case.initial.turbulence
+        self._waves = None if turbulence is None else Waves(case, turbulence)
         self._function: Callable[..., Any] | None = None
         if case.initial.script is not None:
             self._script = case.initial.script
@@ -48,6 +51,12 @@ class InitialFields:
         indices = self._indices(lower, shape)
         values = np.full(shape, initial.velocity[component])
         values = self._scripted(_COMPONENTS[component], indices, component, values)
+        turbulence = initial.turbulence
+        if turbulence is not None and self._waves is not None:
+            if turbulence.friction_velocity is not None and turbulence.along == "xyz"[component]:
+                positions = self._positions(indices, component)
+                values = values + mean_profile(self.case, turbulence, positions)
+            values = values + self._waves.velocity(component, indices)
         return values + self._noise("velocity", component, indices)
 
     def scalar(self, name: str, lower: tuple[int, ...], shape: tuple[int, ...]) -> Any:
