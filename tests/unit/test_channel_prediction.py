@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from uzushio.errors import CaseError
 from uzushio.solvers.channel.case import ChannelCase
 from uzushio.solvers.channel.decomposition import decompose, predictions
 
@@ -69,6 +70,8 @@ def test_the_limit_of_memory_goes_before_the_time() -> None:
     )
     chosen = decompose(limited, 48)
     assert chosen.memory < ranked[0].memory
+    with pytest.raises(CaseError, match="are needed; use more ranks"):
+        decompose(case((288, 288, 120), memory_per_rank=least - 1), 48)
     assert chosen.seconds == min(one.seconds for one in ranked if one.memory < ranked[0].memory)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import uzushio._core as _core
+from uzushio._base.config.quantities import show_size
 from uzushio.errors import CaseError
 from uzushio.solvers.channel.case import ChannelCase
 from uzushio.solvers.channel.prediction import Prediction, predict, ranks_per_node
@@ -60,7 +61,7 @@ def decompose(case: ChannelCase, ranks: int) -> Prediction:
 def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
     """Return the predictions of all possible process grids and schemes, the chosen one first.
 
-    Those that need more memory than `decomposition.memory_per_rank` follow the others.
+    Those that need more memory than `decomposition.memory_per_rank` are left out.
 
     Raises:
         CaseError: as `decompose`.
@@ -79,7 +80,13 @@ def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
     if not found:
         raise CaseError(f"grid: {reason}.")
     limit = case.decomposition.memory_per_rank or float("inf")
-    return sorted(found, key=lambda one: (max(0, one.memory - limit), one.seconds))
+    least = min(one.memory for one in found)
+    if least > limit:
+        raise CaseError(
+            f"decomposition.memory_per_rank: got {show_size(limit)}, but on {ranks} ranks at least "
+            f"{show_size(least)} are needed; use more ranks."
+        )
+    return sorted((one for one in found if one.memory <= limit), key=lambda one: one.seconds)
 
 
 def _fitting(case: ChannelCase, ranks: int) -> list[tuple[int, int]]:
