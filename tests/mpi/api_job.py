@@ -52,7 +52,7 @@ TWIN = {
     "truth": {"m": 1.0, "side": 0.5},
     "first_guess": {"m": -0.5, "side": 0.4},
     "controls": {"phi": {"sigma": 0.5}, "m": {"sigma": 2.0}},
-    "optimiser": {"iterations": 4},
+    "optimiser": {"iterations": 15},
     "uncertainty": {"iterations": 2},
 }
 together = uzushio.assimilate(TWIN, out="together", quiet=True, figures=False)

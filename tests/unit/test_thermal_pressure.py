@@ -60,7 +60,7 @@ def test_the_default_solver_starts_on_a_strongly_stretched_grid() -> None:
 
 
 def test_a_solver_that_stalls_is_named_before_the_run_and_in_the_set_up() -> None:
-    case = past_a_cylinder(solver="cg", max_iterations=30)
+    case = past_a_cylinder(solver="cg", max_iterations=16)
     (note,) = [note for note in ThermalSolver.estimate(case, 1).notes if "pressure" in note]
     assert "'cg' does not converge" in note and "numerics.solver: auto" in note
     with pytest.raises(SolverDivergedError, match=r"In the set-up: .*'cg'.*use another numerics"):

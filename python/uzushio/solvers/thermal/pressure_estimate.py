@@ -84,8 +84,8 @@ def stall_note(case: ThermalCase) -> str | None:
     return (
         f"the pressure solver '{report.solver}' does not converge with cells that are so much "
         f"longer than wide: its residual is {report.residual:.1e} after {report.iterations} "
-        "iterations, tried without bodies. Use numerics.solver: auto, or a grid that is less "
-        "stretched."
+        "iterations, tried without bodies. Use numerics.solver: auto, a larger "
+        "numerics.max_iterations, or a grid that is less stretched."
     )
 
 
