@@ -17,6 +17,11 @@ def test_the_ranks_of_a_reader_see_the_same_steps_of_two_that_write(
     mpi_run: Run, tmp_path: Path, readers: int, engine: str
 ) -> None:
     done = mpi_run(2 + readers, [JOB, 2, engine, tmp_path], timeout=150)
+    if engine == "sst" and "it does not accept the reader" in done.stderr:
+        # Once in some hundred runs ADIOS2 never answers a reader that opens a stream.
+        again = tmp_path / "again"
+        again.mkdir()
+        done = mpi_run(2 + readers, [JOB, 2, engine, again], timeout=150)
     assert done.returncode == 0, done.stderr
     assert "all read" in done.stdout
 
