@@ -6,7 +6,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <x86intrin.h>
 #endif
 
 namespace uzushio::parallel {
@@ -27,7 +26,7 @@ class CounterClock {
 #if defined(__x86_64__)
         if (rate.nanoseconds > 0) {
             const auto ticks =
-                static_cast<double>(static_cast<std::int64_t>(__rdtsc() - rate.first));
+                static_cast<double>(static_cast<std::int64_t>(__builtin_ia32_rdtsc() - rate.first));
             return time_point(duration(static_cast<rep>(ticks * rate.nanoseconds)));
         }
 #endif
@@ -67,9 +66,9 @@ class CounterClock {
         Pair best;
         std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
         for (int i = 0; i < 20; ++i) {
-            const std::uint64_t before = __rdtsc();
+            const std::uint64_t before = __builtin_ia32_rdtsc();
             const auto moment = std::chrono::steady_clock::now();
-            const std::uint64_t taken = __rdtsc() - before;
+            const std::uint64_t taken = __builtin_ia32_rdtsc() - before;
             if (taken < fewest) {
                 fewest = taken;
                 best = {moment, before + taken / 2};
