@@ -72,13 +72,15 @@ std::shared_ptr<Block> make_block(const Index& start, const Index& points, const
 }
 
 std::shared_ptr<ColorTable> make_colors(const Table& rows, double low, double high,
-                                        const Rgba& below, const Rgba& above, const Rgba& nan) {
+                                        const Rgba& below, const Rgba& above, const Rgba& nan,
+                                        bool logarithmic) {
     std::vector<Rgba> colors(rows.shape(0));
     std::copy_n(rows.data(), 4 * colors.size(), colors.empty() ? nullptr : colors[0].data());
-    return std::make_shared<ColorTable>(colors, low, high, below, above, nan);
+    return std::make_shared<ColorTable>(colors, low, high, below, above, nan, logarithmic);
 }
 
-std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan) {
+std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan,
+                                             bool logarithmic) {
     std::vector<raycast::TransferPoint> points;
     for (std::size_t i = 0; i < rows.shape(0); ++i) {
         raycast::TransferPoint point{rows(i, 0), {}};
@@ -86,7 +88,7 @@ std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan
             point.color[c] = static_cast<float>(rows(i, c + 1));
         points.push_back(point);
     }
-    return std::make_shared<TransferTable>(points, nan);
+    return std::make_shared<TransferTable>(points, nan, logarithmic);
 }
 
 std::unique_ptr<Scene> make_scene(std::vector<std::string> fields,
@@ -153,9 +155,10 @@ void bind_raycast(nb::module_& module) {
     nb::class_<Block>(module, "Block")
         .def(nb::new_(&make_block), "start"_a, "points"_a, "first_cell"_a, "cells"_a, "fields"_a);
     nb::class_<ColorTable>(module, "ColorTable")
-        .def(nb::new_(&make_colors), "rows"_a, "low"_a, "high"_a, "below"_a, "above"_a, "nan"_a);
+        .def(nb::new_(&make_colors), "rows"_a, "low"_a, "high"_a, "below"_a, "above"_a, "nan"_a,
+             "logarithmic"_a);
     nb::class_<TransferTable>(module, "TransferTable")
-        .def(nb::new_(&make_transfer), "points"_a, "nan"_a);
+        .def(nb::new_(&make_transfer), "points"_a, "nan"_a, "logarithmic"_a);
     nb::class_<Lighting>(module, "Lighting")
         .def(nb::init<float, float, float, float>(), "ambient"_a, "diffuse"_a, "specular"_a,
              "power"_a);

@@ -1,16 +1,19 @@
 #include "raycast/color_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace uzushio::raycast {
 
 ColorTable::ColorTable(std::span<const Rgba> rows, double low, double high, const Rgba& below,
-                       const Rgba& above, const Rgba& nan)
-    : low_(low), high_(high) {
+                       const Rgba& above, const Rgba& nan, bool logarithmic)
+    : logarithmic_(logarithmic), low_(low), high_(high) {
     if (rows.empty() || !(low <= high))
         throw std::invalid_argument(
             "a colour table needs at least one row, and low must not exceed high");
+    if (logarithmic && !(low > 0))
+        throw std::invalid_argument("low must be above 0 on a logarithmic scale");
     const std::size_t given = rows.size();
     // Subdivide each given interval equally, so that the given rows are among the fine ones.
     const std::size_t parts = given < 2 ? 1 : (1023 + given - 2) / (given - 1);
@@ -32,7 +35,10 @@ ColorTable::ColorTable(std::span<const Rgba> rows, double low, double high, cons
     add(above);
     add(nan);
     last_ = static_cast<float>(count - 1);
-    scale_ = high > low ? static_cast<float>(static_cast<double>(count - 1) / (high - low)) : 0;
+    if (logarithmic)
+        log_low_ = static_cast<float>(std::log2(low));
+    const double range = logarithmic ? std::log2(high / low) : high - low;
+    scale_ = high > low ? static_cast<float>(static_cast<double>(count - 1) / range) : 0;
     above_row_ = static_cast<std::int32_t>(count) + 1;
     nan_row_ = above_row_ + 1;
 }

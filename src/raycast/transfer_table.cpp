@@ -11,6 +11,8 @@ namespace {
 
 constexpr double max_opacity = 0.9999; // of a unit distance: extinction must stay finite
 
+constexpr double log2_error = 4e-5; // of the lookup
+
 /// Extent of the table beyond the points, as a fraction of their range.
 constexpr double beyond = 0.25;
 
@@ -32,16 +34,23 @@ double TransferTable::difference(std::int32_t row) {
     return std::bit_cast<float>(0x41000000 + (row << 20)) - fine;
 }
 
-TransferTable::TransferTable(std::span<const TransferPoint> points, const Rgba& nan)
-    : points_(points.begin(), points.end()) {
+TransferTable::TransferTable(std::span<const TransferPoint> points, const Rgba& nan,
+                             bool logarithmic)
+    : points_(points.begin(), points.end()), logarithmic_(logarithmic) {
     if (points.empty())
         throw std::invalid_argument("a transfer function needs a point");
     for (std::size_t i = 1; i < points.size(); ++i)
         if (!(points[i].value >= points[i - 1].value))
             throw std::invalid_argument("the values of a transfer function must not decrease");
-    const double range = points.back().value - points.front().value;
-    low_ = points.front().value - beyond * range;
-    high_ = points.back().value + beyond * range;
+    if (logarithmic) {
+        if (!(points.front().value > 0))
+            throw std::invalid_argument("values on a logarithmic scale must be above 0");
+        for (TransferPoint& point : points_)
+            point.value = std::log2(point.value);
+    }
+    const double range = points_.back().value - points_.front().value;
+    low_ = points_.front().value - beyond * range;
+    high_ = points_.back().value + beyond * range;
     middle_ = (low_ + high_) / 2;
     scale_ = high_ > low_ ? static_cast<float>((columns - 1) / (high_ - low_)) : 0;
 
@@ -133,8 +142,12 @@ bool TransferTable::any_opacity(double low, double high) const {
 }
 
 bool TransferTable::visible(double low, double high) const {
+    if (logarithmic_) {
+        low = std::log2(std::max(low, double{smallest}));
+        high = std::log2(std::max(high, double{smallest}));
+    }
     // Half a column, by which means are rounded, and a little for rounding errors.
-    const double margin = 0.55 * (high_ - low_) / (columns - 1);
+    const double margin = 0.55 * (high_ - low_) / (columns - 1) + (logarithmic_ ? log2_error : 0);
     return low <= high && any_opacity(low - margin, high + margin);
 }
 

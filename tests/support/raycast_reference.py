@@ -255,6 +255,8 @@ def colors_of(table: ColorTable, values: np.ndarray) -> np.ndarray:
     rows = np.asarray(table.rgba, dtype=float)
     span = table.hi - table.lo
     position = (values - table.lo) / span if span > 0 else np.where(values > table.lo, 1.0, 0.0)
+    if table.logarithmic:
+        position = np.log(np.maximum(values, table.lo) / table.lo) / np.log(table.hi / table.lo)
     bad = ~np.isfinite(values)
     known = np.where(bad, 0, np.clip(position, 0, 1)) * (len(rows) - 1)
     low = np.minimum(known.astype(int), max(len(rows) - 2, 0))

@@ -22,6 +22,7 @@ from uzushio.render.limits import (
     drawable_limits,
 )
 from uzushio.render.ranges import field_range, merged, plane_range
+from uzushio.render.vtk_window import lookup_table
 
 finite = st.floats(-1e12, 1e12)
 
@@ -43,9 +44,14 @@ def test_a_map_may_be_a_list_of_colours() -> None:
 def test_on_a_logarithmic_scale_decades_have_equal_length() -> None:
     colors = Colors(map=("black", "white"), scale="log")
     table = colors.table((1e-2, 1e2))
-    values = np.linspace(table.lo, table.hi, len(table.rgba))
+    assert table.logarithmic
+    values = np.geomspace(table.lo, table.hi, len(table.rgba))
     shades = [float(np.interp(v, values, table.rgba[:, 0])) for v in (1e-2, 1e-1, 1, 10, 100)]
     np.testing.assert_allclose(shades, [0, 0.25, 0.5, 0.75, 1], atol=0.02)
+    of_meshes = [0.0, 0.0, 0.0]
+    for value, shade in ((1e-2, 0), (1e-1, 0.25), (1, 0.5), (10, 0.75), (100, 1)):
+        lookup_table(table).GetColor(value, of_meshes)
+        assert of_meshes[0] == pytest.approx(shade, abs=2 / 255)
 
 
 def test_bands_have_one_colour_each() -> None:

@@ -67,6 +67,7 @@ def test_a_field_without_values_has_no_scale(layer: Any) -> None:
     assert draw({"u": np.full((9, 11, 21), np.nan)}, view).limits == {"u": (0.0, 1.0)}
 
 
+@pytest.mark.parametrize("factor", [2.0**996, 2.0**-1000])  # 6.7e299, 9.3e-302
 @pytest.mark.parametrize(
     "layer",
     [
@@ -79,10 +80,9 @@ def test_a_field_without_values_has_no_scale(layer: Any) -> None:
         VolumeLayer(field="u", places="values", opacity=((-0.5, 0.0), (0.5, 0.9))),
     ],
 )
-def test_values_beyond_float32_have_the_picture_of_the_same_values_times_a_constant(
-    layer: Any,
+def test_values_out_of_float32_have_the_picture_of_the_same_values_times_a_constant(
+    layer: Any, factor: float
 ) -> None:
-    factor = 2.0**996  # 6.7e299
     v = np.broadcast_to(np.linspace(0.0, 1.0, 11)[:, None], RAMP.shape)
     view = {"layers": (layer,), "size": (320, 240), "legend": False, "time_stamp": ""}
     plain = draw({"u": RAMP, "v": v}, View(**view))
@@ -99,6 +99,21 @@ def test_values_beyond_float32_have_the_picture_of_the_same_values_times_a_const
     assert large.limits == {name: (factor * a, factor * b) for name, (a, b) in plain.limits.items()}
     assert large.nan_count == 0 and len(large.notes) == len(plain.notes)
     np.testing.assert_array_equal(large.pixels, plain.pixels)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_tiny_values_have_all_colours(single: bool) -> None:
+    values = (1e-40 * RAMP).astype(np.float32) if single else 1e-310 * RAMP
+    picture, plain = shown(values), shown(RAMP)
+    difference = np.abs(picture.pixels.astype(int) - plain.pixels)[40:200, 20:180]
+    assert np.mean(difference > 3) < 0.01
+
+
+@pytest.mark.parametrize("limits", [(-1.0, 1.0), (-1e-320, 1e-320)])
+@pytest.mark.filterwarnings("error")
+def test_between_values_far_beyond_both_limits_nothing_is_infinite(limits: Any) -> None:
+    picture = shown(1e300 * np.sign(RAMP - 0.05), Colors(limits=limits))
+    assert picture.nan_count == 0
 
 
 def test_values_beyond_float32_and_given_limits_have_the_colour_of_the_end() -> None:

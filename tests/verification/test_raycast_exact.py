@@ -9,7 +9,16 @@ import pytest
 from raycast_cases import CAMERAS, HEIGHT, WIDTH, cube, domain, draw, whole_domain
 from raycast_reference import rays_of
 
-from uzushio.raycast import Camera, ColorTable, Isosurface, Lighting, Scene, Slice, Volume
+from uzushio.raycast import (
+    Camera,
+    ColorTable,
+    Isosurface,
+    Lighting,
+    Scene,
+    Slice,
+    Transfer,
+    Volume,
+)
 
 
 def test_the_area_of_a_spheres_silhouette_converges() -> None:
@@ -114,6 +123,28 @@ def test_a_slice_of_a_linear_field_has_exactly_its_colours(
     np.testing.assert_allclose(result.image[..., 0].ravel()[hit], exact, atol=0.3 / 255)
     np.testing.assert_allclose(result.depth.ravel()[hit], (t * rays.cosine)[hit], rtol=1e-5)
     assert (result.image[..., 3].ravel() > 0.5).sum() == pytest.approx(hit.sum(), abs=3)
+
+
+@pytest.mark.parametrize("kind", ["slice", "volume"])
+def test_each_decade_of_a_logarithmic_scale_has_its_colours(kind: str) -> None:
+    decades = np.repeat(10.0 ** np.arange(-8, 1), 2)
+    points = cube(3)[0], cube(3)[0], np.linspace(-1, 1, len(decades))
+    block = whole_domain(points, {"f": np.broadcast_to(decades, (3, 3, len(decades))).copy()})
+    gray = np.array([[0, 0, 0], [1, 1, 1]])
+    layer: Slice | Volume
+    if kind == "slice":
+        layer = Slice("f", (0, 0, 0), (0, 0, 1), ColorTable(gray, 1e-8, 1, logarithmic=True))
+    else:
+        ends = np.array([[1e-8, 0, 0, 0, 1], [1, 1, 1, 1, 1]])
+        layer = Volume("f", Transfer(ends, logarithmic=True), unit_distance=1e-6)
+    scene, camera = Scene([layer], points), CAMERAS["along an axis"]
+    result = draw(scene, camera, block, side=100)
+    x = rays_of(scene, camera, 100, 100).origin[:, 0]
+    value = np.interp(x, points[2], decades)
+    inside = result.image[..., 3].ravel() > 0.99
+    assert inside.sum() > 4000
+    exact = 1 + np.log10(value[inside]) / 8
+    np.testing.assert_allclose(result.image[..., 0].ravel()[inside], exact, atol=0.4 / 255)
 
 
 def test_layers_are_drawn_in_their_order_along_the_ray() -> None:

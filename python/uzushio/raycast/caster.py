@@ -160,7 +160,9 @@ def _camera(camera: Camera) -> Any:
 
 
 def _colors(table: ColorTable) -> Any:
-    return _core.raycast.ColorTable(table.rgba, table.lo, table.hi, *table.ends, table.nan)
+    return _core.raycast.ColorTable(
+        table.rgba, table.lo, table.hi, *table.ends, table.nan, table.logarithmic
+    )
 
 
 def _lighting(lighting: Lighting | None) -> Any:
@@ -175,7 +177,7 @@ def _transfer(transfer: Transfer) -> Any:
     """Return the table of a function, cached in it: a table takes milliseconds to compute."""
     table = transfer.__dict__.get("_table")
     if table is None:
-        table = _core.raycast.TransferTable(transfer.points, transfer.nan)
+        table = _core.raycast.TransferTable(transfer.points, transfer.nan, transfer.logarithmic)
         object.__setattr__(transfer, "_table", table)
     return table
 

@@ -37,7 +37,7 @@ def _opacity(value: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ColorTable:
-    """Table of colours of values, linear between rows.
+    """Table of colours of values, linear between rows in the value or in its logarithm.
 
     Attributes:
         rgba: Shape (n, 3) or (n, 4), from 0 to 1, not premultiplied; the first row is for `lo`,
@@ -47,6 +47,7 @@ class ColorTable:
         below: Colour of values below `lo`; the first row if None.
         above: Colour of values above `hi`; the last row if None.
         nan: Colour of NaN and of infinite values.
+        logarithmic: Whether rows are equidistant in the logarithm of the value; lo is then above 0.
     """
 
     rgba: NDArray[np.float32]
@@ -55,6 +56,7 @@ class ColorTable:
     below: Color | None = None
     above: Color | None = None
     nan: Color = (1.0, 0.0, 1.0, 1.0)
+    logarithmic: bool = False
 
     def __post_init__(self) -> None:
         table = real(self.rgba, "a colour table").astype(np.float32)
@@ -68,6 +70,8 @@ class ColorTable:
             table = np.concatenate([table, np.ones((len(table), 1), np.float32)], axis=1)
         if not (np.isfinite(self.lo) and np.isfinite(self.hi) and self.lo <= self.hi):
             raise ValueError(f"lo of a colour table must not exceed hi: {self.lo}, {self.hi}")
+        if self.logarithmic and not self.lo > 0:
+            raise ValueError(f"lo of a logarithmic colour table must be above 0, not {self.lo}")
         object.__setattr__(self, "rgba", np.ascontiguousarray(table))
         for name in ("below", "above", "nan"):
             if (color := getattr(self, name)) is not None:
@@ -196,10 +200,13 @@ class Transfer:
         points: Shape (n, 5): value, red, green, blue, opacity, by rising value. Two points of the
             same value make a jump.
         nan: Colour and opacity of values that are not finite.
+        logarithmic: Whether the function is linear between points in the logarithm of the value;
+            values of points are then above 0.
     """
 
     points: NDArray[np.float64]
     nan: Color = (1.0, 0.0, 1.0, 1.0)
+    logarithmic: bool = False
 
     def __post_init__(self) -> None:
         points = real(self.points, "a transfer function").copy()
@@ -210,6 +217,8 @@ class Transfer:
             )
         if not np.isfinite(points).all() or (np.diff(points[:, 0]) < 0).any():
             raise ValueError("the values of a transfer function are finite and do not decrease")
+        if self.logarithmic and points[0, 0] <= 0:
+            raise ValueError("the values of a logarithmic transfer function are above 0")
         if not ((points[:, 1:] >= 0) & (points[:, 1:] <= 1)).all():
             raise ValueError("colours and opacities of a transfer function are between 0 and 1")
         object.__setattr__(self, "points", np.ascontiguousarray(points))

@@ -19,12 +19,12 @@ from uzushio.render.bodies import with_bodies
 from uzushio.render.cameras import flat_axis
 from uzushio.render.colors import Colors
 from uzushio.render.errors import render_errors
-from uzushio.render.large_values import factors, scaled_blocks, scaled_scene
 from uzushio.render.limits import LimitTracker
 from uzushio.render.pending_picture import PendingPicture, finished_picture
 from uzushio.render.picture import Picture
 from uzushio.render.plates import thickened
 from uzushio.render.renderer import bounds_of, check_view
+from uzushio.render.value_factors import factors, scaled_blocks, scaled_scene
 from uzushio.render.view import Layer, SliceLayer, View
 
 if TYPE_CHECKING:

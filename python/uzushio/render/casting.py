@@ -199,23 +199,21 @@ def transfer(layer: VolumeLayer, scale: ColorScale) -> Transfer:
     lo, hi = scale.limits
     log = scale.colors.scale == "log"
     places, opacities = np.array(layer.opacity).T
+    rows = np.geomspace(lo, hi, ROWS) if log else np.linspace(lo, hi, ROWS)
+    on_scale = log and layer.places == "limits"  # opacities are then linear in the logarithm
     if layer.places == "limits":
         places = lo * (hi / lo) ** places if log else lo + (hi - lo) * places
     table = scale.colors.table(scale.limits)
-    rows = np.geomspace(lo, hi, ROWS) if log else np.linspace(lo, hi, ROWS)
     # Values beyond the limits have their own colour: a jump is two rows with the same value.
     values = np.concatenate([[lo], rows, [hi]])
     below, above = table.ends
     colors = np.concatenate([[below[:3]], scale.colors.ramp(ROWS)[:, :3], [above[:3]]])
-    more = np.setdiff1d(places, values)
+    more = np.setdiff1d(places[places > 0.0] if log else places, values)
     between = np.stack([np.interp(more, values, channel) for channel in colors.T], axis=1)
     all_values = np.concatenate([values, more])
+    at, ends = (np.log(all_values), np.log(places)) if on_scale else (all_values, places)
     points = np.column_stack(
-        [
-            all_values,
-            np.concatenate([colors, between]),
-            np.interp(all_values, places, opacities),
-        ]
+        [all_values, np.concatenate([colors, between]), np.interp(at, ends, opacities)]
     )
     order = np.argsort(all_values, kind="stable")
-    return Transfer(points[order], (*table.nan[:3], float(opacities.max())))
+    return Transfer(points[order], (*table.nan[:3], float(opacities.max())), log)

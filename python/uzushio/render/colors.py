@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -35,8 +36,12 @@ DIVERGING = {
     "vanimo",
 }
 
-#: Entries of a table. A table that is uniform in the value needs many on a logarithmic scale.
-ENTRIES = {"linear": 256, "log": 16384}
+#: Entries of a table without bands.
+ENTRIES = 256
+
+
+#: Largest limit of a scale: distances of limits, and limits a decade away, are finite.
+LARGEST = sys.float_info.max / 100
 
 
 def rgba(color: str) -> RGBA:
@@ -108,6 +113,8 @@ def _limits(limits: tuple[float | None, float | None]) -> tuple[float | None, fl
     lo, hi = limits
     if lo is not None and hi is not None and not lo < hi:
         raise ValueError("the first limit must be below the second")
+    if any(end is not None and abs(end) > LARGEST for end in limits):
+        raise ValueError(f"a limit is at most {LARGEST:.2g}")
     return limits
 
 
@@ -181,18 +188,12 @@ class Colors(Section):
     def table(self, limits: tuple[float, float]) -> ColorTable:
         """Return the table; limits must be finite, increasing, and positive if logarithmic."""
         lo, hi = limits
-        count = ENTRIES[self.scale]
-        if self.scale == "log":
-            place = np.log(np.linspace(lo, hi, count) / lo) / np.log(hi / lo)
-            ramp = self.ramp(1024)
-            colors = ramp[np.clip(np.rint(place * 1023).astype(int), 0, 1023)]
-        else:
-            colors = self.ramp(count if self.levels is None else 16 * count)
         return ColorTable(
-            colors,
+            self.ramp(ENTRIES if self.levels is None else 16 * ENTRIES),
             lo,
             hi,
             rgba(self.below) if self.below else None,
             rgba(self.above) if self.above else None,
             rgba(self.nan),
+            logarithmic=self.scale == "log",
         )

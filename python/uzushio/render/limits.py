@@ -6,15 +6,13 @@ import math
 import sys
 from collections.abc import Hashable
 
-from uzushio.render.colors import Colors
+from uzushio.render.colors import LARGEST, Colors
 
 #: Minimum and maximum of a field.
 Range = tuple[float, float]
 #: Range without a value.
 EMPTY_RANGE: Range = (math.inf, -math.inf)
 
-#: Largest limit of a scale: distances of limits, and limits a decade away, are finite.
-LARGEST = sys.float_info.max / 100
 #: Weight of a new step in smoothed limits.
 SMOOTHING = 0.2
 #: Width of a range over its largest value, below which a field is constant up to rounding.

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.bodies import BodySlice, BodySurface
-from uzushio.render.large_values import Factors
 from uzushio.render.limits import EMPTY_RANGE, Range
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
 from uzushio.render.ticks import number as formatted
+from uzushio.render.value_factors import Factors
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, VolumeLayer
 
 

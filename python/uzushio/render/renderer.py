@@ -20,11 +20,11 @@ from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.casting import Bounds, LayerRange
 from uzushio.render.cores import CoreSharing
 from uzushio.render.errors import render_errors
-from uzushio.render.large_values import factors, scaled_blocks, scaled_scene
 from uzushio.render.limits import LimitTracker
 from uzushio.render.pending_picture import PendingPicture, finished_picture, over
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
+from uzushio.render.value_factors import factors, scaled_blocks, scaled_scene
 from uzushio.render.view import MeshLayer, View
 
 if TYPE_CHECKING:

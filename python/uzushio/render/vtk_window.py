@@ -315,7 +315,7 @@ def _actor(part: MeshPart) -> Any:
         mapper.SetScalarVisibility(True)
         mapper.SetInterpolateScalarsBeforeMapping(at_points)
         mapper.SetUseLookupTableScalarRange(True)
-        mapper.SetLookupTable(_lookup(part.table))
+        mapper.SetLookupTable(lookup_table(part.table))
     appearance.SetAmbient(0.2 if part.lighting else 1.0)
     appearance.SetDiffuse(0.8 if part.lighting else 0.0)
     appearance.SetSpecular(0.2 if part.lighting else 0.0)
@@ -343,7 +343,8 @@ def _clipping_plane(origin: Vector, normal: Vector, size: float) -> Any:
     return plane
 
 
-def _lookup(table: ColorTable) -> Any:
+def lookup_table(table: ColorTable) -> Any:
+    """Return VTK's form of a table."""
     from vtkmodules.util import numpy_support
     from vtkmodules.vtkCommonCore import vtkLookupTable
 
@@ -356,6 +357,8 @@ def _lookup(table: ColorTable) -> Any:
     table_array = numpy_support.numpy_to_vtk(np.round(255 * rows).astype(np.uint8), deep=True)
     lookup.SetTable(table_array)
     lookup.SetTableRange(table.lo, table.hi)
+    if table.logarithmic:
+        lookup.SetScaleToLog10()
     below, above = table.ends
     lookup.SetBelowRangeColor(below)
     lookup.SetAboveRangeColor(above)

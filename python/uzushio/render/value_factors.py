@@ -1,4 +1,4 @@
-"""Values beyond float32, in which rays are cast: scaled by powers of two before they are drawn."""
+"""Values beyond or below float32, in which rays are cast: scaled by powers of two before."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ from uzushio.render.view import IsosurfaceLayer, View, VolumeLayer
 
 #: Largest value of float32.
 _LARGEST = (2.0 - 2.0**-23) * 2.0**127
+#: Limit of scaled values: differences of them are finite.
+_BOUND = _LARGEST / 8
+#: Magnitude below which differences of values, or one over them, are not normal numbers of float32.
+_SMALLEST = 2.0**-80
+#: Largest exponent of a factor: products of it are finite.
+_MAX_EXPONENT = 1000
 
 #: Factors of fields, by name.
 Factors = Mapping[str, float]
 
 
 def factors(view: View, scales: Mapping[int, ColorScale]) -> dict[str, float]:
-    """Return a power of two for each field with known values, or drawn values, beyond float32.
+    """Return a power of two for each field whose values are too large or too small for float32.
 
-    Colours, surfaces and opacities lie within float32 after the multiplication. Fields without such
-    values are left out.
+    Colours, surfaces and opacities lie within float32 after the multiplication. Other fields are
+    left out. Values count if they are drawn, large ones also if they are known.
 
     Args:
         view: view without layers of meshes.
@@ -44,8 +50,11 @@ def factors(view: View, scales: Mapping[int, ColorScale]) -> dict[str, float]:
     found: dict[str, float] = {}
     for field, values in drawn.items():
         largest = _magnitude(values)
-        if max(largest, _magnitude(known.get(field, ()))) > _LARGEST:
-            found[field] = math.ldexp(1.0, -math.frexp(largest)[1]) if largest > _LARGEST else 1.0
+        exponent = min(-math.frexp(largest)[1], _MAX_EXPONENT)
+        if largest > _LARGEST or 0.0 < largest < _SMALLEST:
+            found[field] = math.ldexp(1.0, exponent)
+        elif _magnitude(known.get(field, ())) > _LARGEST:
+            found[field] = 1.0
     return found
 
 
@@ -54,7 +63,7 @@ def _magnitude(values: Iterable[float]) -> float:
 
 
 def scaled_blocks(blocks: Sequence[Block], by: Factors) -> Sequence[Block]:
-    """Return blocks whose fields are multiplied, and limited to the range of float32."""
+    """Return blocks whose fields are multiplied, and limited to a part of the range of float32."""
     if not by:
         return blocks
     return [
@@ -72,8 +81,9 @@ def scaled_blocks(blocks: Sequence[Block], by: Factors) -> Sequence[Block]:
 
 
 def _scaled(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
-    result = values * factor
-    return np.clip(result, -_LARGEST, _LARGEST, out=result, where=np.isfinite(values))
+    with np.errstate(over="ignore"):  # infinite products are limited too
+        result = np.multiply(values, factor, dtype=np.float64)
+    return np.clip(result, -_BOUND, _BOUND, out=result, where=np.isfinite(values))
 
 
 def scaled_scene(scene: Scene, by: Factors) -> Scene:
