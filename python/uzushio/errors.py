@@ -80,3 +80,7 @@ class ModelError(UzushioError):
 
 class TuningError(UzushioError):
     """A case cannot be tuned: it has no tunables, or the measuring job ended."""
+
+
+class PlacementError(UzushioError):
+    """Coordinates, a traffic file or sizes that do not fit the machine or the job."""

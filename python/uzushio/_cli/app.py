@@ -17,6 +17,7 @@ from uzushio._cli.bench import bench
 from uzushio._cli.build import config
 from uzushio._cli.cases import check, init, schema
 from uzushio._cli.pictures import render, report, view
+from uzushio._cli.place import place
 from uzushio._cli.run import assimilate, figures, run
 from uzushio._cli.start import fail
 from uzushio._cli.streams import inspect, plan, relay
@@ -44,6 +45,7 @@ for _command in (
     report,
     figures,
     tune,
+    place,
 ):
     app.command()(_command)
 app.command(hidden=True)(tuning_worker)

@@ -16,6 +16,7 @@ from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
 from uzushio._job.loop import TimeLoop
 from uzushio._job.options import Options
+from uzushio._job.placed import placed
 from uzushio._job.publish import Publisher
 from uzushio._job.publish_check import check_published
 from uzushio._job.results import RunResults
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def run(case: Case, comm: MPI.Comm, options: Options) -> int:
+def run(case: Case, comm: MPI.Intracomm, options: Options) -> int:
     """Run `case` (collective).
 
     Returns:
@@ -41,7 +42,7 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
         UzushioError: see `uzushio.errors`.
         SolverDivergedError: the message says which checkpoint is kept.
     """
-    with CaseJob(case, case.checkpoint, comm, options) as job:
+    with CaseJob(case, case.checkpoint, placed(case, comm), options) as job:
         return _Run(case, job, options).execute()
 
 

@@ -12,6 +12,7 @@ from uzushio._base.config.paths import expanded
 from uzushio._base.parallel.launch import default_comm
 from uzushio._job.loop import is_over, sample, time_left
 from uzushio._job.options import Options
+from uzushio._job.placed import placed
 from uzushio.case import registry
 from uzushio.case.model import Case, load_case
 from uzushio.errors import UzushioError
@@ -85,6 +86,7 @@ class Simulation:
             self.case = load_case(source.file, source.overrides)
         else:
             self.case = case if isinstance(case, Case) else load_case(case)
+        self.comm = placed(self.case, self.comm)
         self._solver: Solver | None = registry.solver_class(self.case.solver)(self.case, self.comm)
         self._average = TimeAverage()
         self._fields: Fields | None = None

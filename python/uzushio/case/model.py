@@ -164,6 +164,15 @@ class Publish(Section):
         return self
 
 
+class Parallel(Section):
+    """Ranks of the run."""
+
+    placement: NamedFile | None = Field(
+        default=None,
+        description="file of `uzushio place` with the rank in the run of each rank of the launcher",
+    )
+
+
 class CaseFile(Section):
     """Sections of every case file, of runs and of assimilations."""
 
@@ -198,6 +207,7 @@ class Case(CaseFile):
     statistics: Statistics = Statistics()
     checkpoint: Checkpoint = Checkpoint()
     publish: Publish | None = None
+    parallel: Parallel = Parallel()
 
     def averaged_values(self) -> dict[str, Any]:
         """Return the values on which averages depend: a restart with others drops the averages."""
@@ -206,7 +216,10 @@ class Case(CaseFile):
 
 #: Sections that averages do not depend on: length, initial field, decomposition and output of a
 #: run.
-_NOT_AVERAGED = {"title", "time", "checkpoint", "output", "publish", "decomposition", "initial"}
+_NOT_AVERAGED = {
+    *("title", "time", "checkpoint", "output", "publish", "decomposition", "initial"),
+    "parallel",
+}
 
 
 def differences(

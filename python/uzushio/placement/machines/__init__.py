@@ -1,0 +1,1 @@
+"""Networks of machines: their nodes, links and routes."""
