@@ -483,3 +483,17 @@ def test_plan(uzushio: Run, tmp_path: Path) -> None:
     assert '"keeps_up": true' in as_json.stdout
     whole = yaml.safe_load((ROOT / "examples/plans/jss2.yaml").read_text())
     assert yaml.safe_load(part)["hops"][0] in whole["hops"]
+
+
+def test_ranks_of_a_placed_run(uzushio: Run, tmp_path: Path) -> None:
+    (own,) = blocks("ranks_of_a_placed_run", "python")
+    names: dict[str, Any] = {}
+    exec(own, names)
+    assert names["placed"].after[1].max_hops == 1
+    (section,) = blocks("ranks_of_a_placed_run", "yaml")
+    (tmp_path / "channel.yaml").write_text(CASE + section)
+    machine = ("--machine", "mesh:2", "--pencils", "1x2", "--method", "default")
+    done = uzushio("place", *machine, "--out", "placed", "--no-pictures")
+    assert done.returncode == 0, done.stderr
+    done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", "time.steps=2", timeout=120)
+    assert done.returncode == 0, done.stderr

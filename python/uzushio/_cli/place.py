@@ -74,7 +74,7 @@ def place(
     method: Annotated[
         str, typer.Option(help="auto, packed, scotch, or default (no change).")
     ] = "auto",
-    rounds: Annotated[int, typer.Option(min=0, help="Maximum rounds of the local search.")] = 200,
+    rounds: Annotated[int, typer.Option(min=0, help="Maximum rounds of the local search.")] = 60,
     in_run: Annotated[
         bool,
         typer.Option(

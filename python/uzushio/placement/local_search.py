@@ -18,7 +18,7 @@ _HOP_WEIGHT = 1.0
 #: Maximum number of messages whose routes change in a round.
 _MAX_MESSAGES = 20_000
 #: Rounds without an improvement after which the search ends.
-_IDLE = 30
+_IDLE = 12
 
 
 @dataclass
@@ -62,7 +62,7 @@ class LocalSearch:
         self._random = np.random.default_rng(seed)
         self._neighbours = Neighbours(machine, available)
 
-    def improve(self, node_of_rank: Indices, rounds: int = 200) -> Indices:
+    def improve(self, node_of_rank: Indices, rounds: int = 60) -> Indices:
         """Return the placement after the search, node of each rank (ranks,).
 
         Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -32,58 +33,45 @@ def packings(
     units = machine.units(-(-group // per_node))
     path = shortest_path(machine, units, available)
     needed = -(-pattern.ranks // per_node)
-    for inside in units.inside:
-        along = order_of_nodes(units, inside, path, available)
-        if pattern.group is None or group % per_node:
-            yield np.repeat(along[:needed], per_node)[: pattern.ranks]
-            continue
+    for inside, turning in product(units.inside, (True, False)):
+        nodes = order_of_nodes(units, inside, path, available, turning)[:needed]
+        whole = pattern.group is not None and group % per_node == 0
         size = group // per_node
-        for nodes in (along, whole_units_first(units, along, size)):
-            placed = align(machine, nodes[:needed], size)
-            yield np.repeat(placed, per_node)[: pattern.ranks]
-            if nodes is along and size > 1 and _unbroken(units, along, size):
-                break  # no group is in two units, so the second order is the same
+        if whole:
+            nodes = align(machine, nodes, size)
+        yield np.repeat(nodes, per_node)[: pattern.ranks]
+        if whole and _one_group_a_unit(units, nodes, size):
+            return  # the order of the nodes of a unit does not matter
 
 
-def order_of_nodes(units: Units, inside: Indices, path: Indices, available: Indices) -> Indices:
+def order_of_nodes(
+    units: Units, inside: Indices, path: Indices, available: Indices, turning: bool
+) -> Indices:
     """Return the available nodes along the path.
 
-    In each second unit the order of its nodes is reversed, so that a group that continues in the
-    next unit has the same part of both.
+    Args:
+        units: units of the machine.
+        inside: position of each node in its unit, (nodes,).
+        path: order of the units, (units in use,).
+        available: nodes of the job.
+        turning: reverse the order of the nodes of each second unit. A group that continues in the
+            next unit then has the same part of both, so its nodes are closer to each other, and
+            further from those of the same position in the next group.
     """
     position = np.zeros(units.unit.max() + 1, np.int64)
     position[path] = np.arange(len(path))
     at = position[units.unit[available]]
     within = inside[available]
-    return available[np.lexsort((np.where(at % 2 == 1, -within, within), at))]
+    reverse = turning & (at % 2 == 1)
+    return available[np.lexsort((np.where(reverse, -within, within), at))]
 
 
-def whole_units_first(units: Units, along: Indices, group: int) -> Indices:
-    """Return the nodes in an order where units are cut into whole groups, as far as they have some.
-
-    Along a path, one missing node lets all later groups lie in two units. Here, the remaining nodes
-    of all units make up groups of their own, which take their place along the path by their median.
-
-    Args:
-        units: units of the machine.
-        along: nodes along a path, unit by unit, (nodes,).
-        group: nodes of a group.
-    """
-    _, first, number, count = np.unique(
-        units.unit[along], return_index=True, return_inverse=True, return_counts=True
-    )
-    whole = np.arange(len(along)) - first[number] < count[number] // group * group
-    kept, rest = np.flatnonzero(whole), np.flatnonzero(~whole)
-    in_groups = len(rest) // group * group
-    rows = np.concatenate([kept, rest[:in_groups]]).reshape(-1, group)
-    rows = rows[np.argsort(np.median(rows, axis=1), kind="stable")]
-    return along[np.concatenate([rows.ravel(), rest[in_groups:]])]
-
-
-def _unbroken(units: Units, along: Indices, group: int) -> bool:
-    """Return whether no group of consecutive nodes is in several units."""
-    rows = units.unit[along[: len(along) // group * group]].reshape(-1, group)
-    return bool((rows == rows[:, :1]).all())
+def _one_group_a_unit(units: Units, nodes: Indices, group: int) -> bool:
+    """Return whether each unit has one group of consecutive nodes, and no other."""
+    if len(nodes) % group:
+        return False
+    rows = units.unit[nodes].reshape(-1, group)
+    return bool((rows == rows[:, :1]).all()) and len(np.unique(rows[:, 0])) == len(rows)
 
 
 def align(machine: Machine, nodes: Indices, group: int) -> Indices:

@@ -76,7 +76,7 @@ def place(
     nodes: Indices | None = None,
     per_node: int = 1,
     method: str = "auto",
-    rounds: int = 200,
+    rounds: int = 60,
     exchange: bool = False,
 ) -> Placement:
     """Return the placement of a job's ranks on the nodes of a machine.
