@@ -389,6 +389,11 @@ def test_observations_of_a_twin_can_be_read(
     found, same = outcome(tmp_path / "run"), outcome(uninterrupted)
     assert found[:2] == same[:2]
     assert not (tmp_path / "run/observations.zarr").exists()
+    values = zarr.open_array(tmp_path / "seen.zarr/values", mode="r+")
+    values[-1, 0, 0] = 1.5  # between the run and its restart
+    again = uzushio("assimilate", "--restart", "run")
+    assert again.returncode == 1
+    assert "is of another problem: J is" in again.stderr
 
 
 def test_masked_values_in_one_rank_s_part_alone_are_counted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +14,7 @@ import pytest
 import yaml
 from pipeline_case import Flow, Lines, stretched
 
+from uzushio._base.config import yaml_file
 from uzushio._base.config.yaml_document import Document
 from uzushio._base.config.yaml_file import parse_value
 from uzushio.errors import CaseError, PipelineError, StagingError
@@ -49,7 +52,7 @@ def at_once() -> Iterator[None]:
         ("a: 1" + ":1" * 200_000, ":1: a whole number beyond 9223372036854775807"),
         ("\na: 2024-13-45", ":2: no value .month must be in 1..12"),
         ("a: " + "x" * 600_000, "has more than 500 kB"),
-        ("a: \0", "unacceptable character"),
+        ("b:\na: \0", r":2: the character U\+0000 is not allowed"),
     ],
     ids=range(12),
 )
@@ -59,7 +62,7 @@ def test_yaml_has_limits(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(CaseError, match=sentence) as raised:
         Document.read(file)
     assert len(str(raised.value)) < 500
-    if "500 kB" not in sentence and "unacceptable" not in sentence:
+    if "500 kB" not in sentence and "not allowed" not in sentence:
         with pytest.raises(yaml.YAMLError):
             parse_value(text)
 
@@ -157,3 +160,18 @@ def test_a_cyclic_source_is_reported_with_its_line(tmp_path: Path) -> None:
     ):
         with pytest.raises(StagingError, match=rf":2: sources.s: .*{sentence}"):
             made.inside(f"sources:\n  s: {text}\nactions:\n- count: {{fields: [s]}}\n", tmp_path)
+
+
+def test_a_named_pipe_is_waited_for_but_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "case.yaml"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(yaml_file, "_PIPE_SECONDS", 0.01)
+    with pytest.raises(CaseError, match=r"a pipe into which nothing came for 0\.01 s"):
+        yaml_file.read_text(pipe)
+    monkeypatch.setattr(yaml_file, "_PIPE_SECONDS", 60.0)
+    writer = threading.Thread(target=pipe.write_text, args=("solver: channel\n" * 9000,))
+    writer.start()
+    assert yaml_file.read_text(pipe) == "solver: channel\n" * 9000
+    writer.join()

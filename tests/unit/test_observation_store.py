@@ -298,6 +298,8 @@ HOURS = np.array([0, 1, 2]).astype("timedelta64[h]").astype("timedelta64[ns]")
         (with_coordinates(X, Y, t={"units": "s"}), "time is in 's'"),
         (with_coordinates(X, Y, times=HOURS), "time is in 'hours'"),
         (changed(values=np.linspace(0.0, 255.0, 3 * 63).reshape(3, *SHAPE)), "from 0 to 255"),
+        (changed(values=np.where(SEEN > 0.8, 9.96921e36, SEEN)), "holds 9.96921e+36, the fill"),
+        (with_coordinates(np.where(X == 2.5, np.nan, X), Y), "x goes from 0.5 to 6.5"),
     ],
 )
 def test_positions_units_and_grey_values_of_another_case_are_refused(
@@ -314,14 +316,50 @@ def test_positions_of_edges_and_plain_units_are_accepted(model: Model, tmp_path:
     assert list(read(made, model).steps) == [0, 5, 10]
 
 
-def test_transposed_values_of_a_square_grid_are_refused(tmp_path: Path) -> None:
-    square = case().model_dump() | {"grid": {"nx": 8, "ny": 8}}
-    model = PhaseFieldModel(PhaseFieldCase.model_validate(square), MPI.COMM_SELF)
-    values = (("time", "x", "y"), np.full((1, 8, 8), 0.25))
-    whole = xr.Dataset({"values": values}, {"time": [0.5]}, {"sigma": 0.5})
-    whole.to_zarr(tmp_path / "seen.zarr")
-    with pytest.raises(CaseError, match="dimensions time, x, y; transpose it to time, y, x"):
-        read(tmp_path / "seen.zarr", model)
+SQUARE = np.full((8, 8), 0.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "right"),
+    [
+        ("values", ("time", "x", "y"), "time, y, x"),
+        ("values", ("t", "x", "row"), "time, y, x"),
+        ("mask", ("x", "y"), "y, x"),
+        ("sigma", ("x", "y"), "y, x"),
+        ("first_guess.store", ("x", "y"), "y, x"),
+    ],
+)
+def test_transposed_arrays_of_a_square_grid_are_refused(
+    tmp_path: Path, name: str, order: tuple[str, ...], right: str
+) -> None:
+    path = tmp_path / "seen.zarr"
+    arrays: dict[str, Any] = {
+        "values": (("time", "y", "x"), SQUARE[np.newaxis]),
+        "mask": (("y", "x"), np.ones((8, 8), bool)),
+        "sigma": (("y", "x"), SQUARE),
+        "phi": (("y", "x"), SQUARE),
+    }
+    of_guess = name == "first_guess.store"
+    array = "phi" if of_guess else name
+    arrays[array] = (order, arrays[array][1])
+    guess: dict[str, Any] = {"m": 0.6} | ({"store": str(path)} if of_guess else {})
+    given = case().model_dump() | {"grid": {"nx": 8, "ny": 8}, "first_guess": guess}
+    model = PhaseFieldModel(PhaseFieldCase.model_validate(given), MPI.COMM_SELF)
+    xr.Dataset(arrays, {"time": [0.5]}).to_zarr(path)
+    sentence = f"{array} has the dimensions {', '.join(order)}; transpose it to {right}."
+    with pytest.raises(CaseError, match=sentence):
+        model.first_guess() if of_guess else read(path, model)
+
+
+def test_a_first_guess_on_another_grid_is_refused(tmp_path: Path) -> None:
+    """Its spacing is half of the case's."""
+    path, points = tmp_path / "guess.zarr", [0.5 * np.arange(count) for count in SHAPE]
+    state = xr.DataArray(np.full(SHAPE, 0.25), dict(zip("yx", points, strict=True)))
+    state.to_dataset(name="phi").to_zarr(path)
+    given = case().model_dump() | {"first_guess": {"m": 0.6, "store": str(path)}}
+    of_store = PhaseFieldModel(PhaseFieldCase.model_validate(given), MPI.COMM_SELF)
+    with pytest.raises(CaseError, match=r"y goes from 0 to 4, but from 0.5 to 8.5 in the case"):
+        of_store.first_guess()
 
 
 def test_a_first_guess_is_decoded_too(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 from uzushio._base import exact_sums
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.space import ControlSpace
+from uzushio.errors import ModelError
 
 Function = Callable[[np.ndarray], float]
 Slope = Callable[[np.ndarray], np.ndarray]
@@ -213,3 +214,9 @@ def test_a_dot_product_has_the_error_of_twice_the_precision(
     size = sum((abs(Fraction(x) * Fraction(y)) for x, y in pairs), Fraction(0))
     high, low = exact_sums.dot(a, b)
     assert abs(Fraction(high) + Fraction(low) - exact) <= size * len(pairs) * Fraction(2) ** -100
+
+
+def test_a_derivative_that_is_not_finite_is_an_error() -> None:
+    """It is not the end of a search that cannot make J smaller."""
+    with pytest.raises(ModelError, match="derivative of J is not finite after iteration 0"):
+        minimum(lambda x: float(x @ x), lambda x: np.full(3, np.nan), np.ones(3), space(2))

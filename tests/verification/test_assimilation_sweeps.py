@@ -299,6 +299,10 @@ def test_the_standard_deviation_is_that_of_the_dense_hessian(model: Model, metho
     assert found.sd == pytest.approx(expected, rel=1e-6)
     assert found.residual is not None and found.residual <= 1e-7
     assert found.note == "" and 1 < found.products <= 200
+    once = case_of(uncertainty={"method": method, "iterations": 1}).uncertainty
+    (rough,) = deviations(space, product, at, np.zeros(size), once, lambda: None)
+    assert rough.sd is not None and rough.sd < 0.95 * expected
+    assert "the true standard deviation is larger; raise" in rough.note
 
 
 def _truth(model: Model) -> Guess:

@@ -20,10 +20,14 @@ from uzushio.assimilation.fit import Fit
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Parts, Problem
+from uzushio.errors import CheckpointError
 from uzushio.solvers.contract import Reading
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+#: Relative difference of J at the same point with another version of the program or its libraries.
+_SAME = 1e-8
 
 
 class Assimilation:
@@ -88,10 +92,26 @@ class Assimilation:
         self.remarks = list(attributes.get("remarks", []))
         self.tried_again = attributes.get("tried_again")
         self.parts.search.restore(vectors, attributes["search"])
+        self._require_same_value(found.path)
         self.history.restore(attributes["history"])
         self.parts.cost.sweeps.counts.restore(attributes["counts"])
         self.parts.evaluator.forward_runs = attributes["forward_runs"]
         self.parts.evaluator.gradients = attributes["gradients"]
+
+    def _require_same_value(self, path: Path) -> None:
+        """Raise `CheckpointError` if J at the point of a checkpoint is another one today.
+
+        The case names stores and perhaps the file of the model; their content may have changed.
+        """
+        search, evaluator = self.parts.search, self.parts.evaluator
+        (value,) = evaluator.values([search.point])
+        evaluator.forget()
+        if not math.isclose(value, search.value, rel_tol=_SAME):
+            raise CheckpointError(
+                f"checkpoint {path} is of another problem: J is {search.value:.10g} there, and "
+                f"{value:.10g} now: the content of a store or the file of the model was changed "
+                "since; restart it with the content of that time, or begin anew without --restart."
+            )
 
     def snapshot(self) -> tuple[checkpoint.Snapshot, set[str]]:
         """Return the content of a checkpoint of the search, and the names of its vectors."""

@@ -19,6 +19,8 @@ from uzushio.assimilation.uncertainty import Solution, solve
 FAR = 0.5
 #: Minimum of the actual decrease of J towards that minimum over the predicted one.
 _ENOUGH = 0.25
+#: Relative residual above which a standard deviation is too small by more than about 1 %.
+_UNSOLVED = 0.1
 _NOT_QUADRATIC = (
     "J is not quadratic within a standard deviation: it does not decrease towards the minimum that "
     "its curvature predicts"
@@ -124,7 +126,8 @@ def deviations(
             space.project(there)
             expected = 0.5 * away**2 / variance
             if not value(point) - value(there) > _ENOUGH * expected:
-                deviation = replace(deviation, to_minimum=None, note=_NOT_QUADRATIC)
+                notes = "; ".join(filter(None, [deviation.note, _NOT_QUADRATIC]))
+                deviation = replace(deviation, to_minimum=None, note=notes)
         found.append(deviation)
     return found
 
@@ -137,4 +140,10 @@ def _deviation(solved: Solution, variance: float, away: float, unit: float) -> D
         note = note or "the Hessian gives no positive variance"
         return Deviation(None, note, solved.products, solved.residual)
     sd = unit * math.sqrt(variance)
+    if solved.residual > _UNSOLVED:
+        note = (
+            f"the relative residual is {solved.residual:.2g} after {solved.products - 1} products "
+            "with the Hessian, so that the true standard deviation is larger; raise "
+            "uncertainty.iterations"
+        )
     return Deviation(sd, note, solved.products, solved.residual, unit * away)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -12,6 +13,7 @@ from uzushio.assimilation.lbfgs import LbfgsMemory
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.search import LineSearch, LineSearchStep
 from uzushio.assimilation.space import ControlSpace
+from uzushio.errors import ModelError
 
 #: Consecutive iterations with predicted decreases below the tolerance that end the search.
 _IN_A_ROW = 3
@@ -149,6 +151,12 @@ class Minimiser:
             if found is not None:
                 # Steepest descent has no model of J: use its actual decrease.
                 return found, -0.5 * slope if newton else self.value - found.value
+            if not newton and not math.isfinite(slope):
+                raise ModelError(
+                    f"the derivative of J is not finite after iteration {self.iteration}, although "
+                    "J is: the adjoint of the model is wrong, or unstable there; check it with "
+                    "uzushio assimilate CASE --check-gradient."
+                )
             if not newton or slope == 0.0:
                 return None, 0.0
             self._memory.clear()

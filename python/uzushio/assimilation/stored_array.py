@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from uzushio.assimilation.model import Model
 from uzushio.errors import CaseError
 
 #: Kinds of NumPy types that are real numbers.
 _REAL = "iuf"
 #: Attributes that change values.
 _CODING = ("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned")
+#: Maximum error of a distance between points, and of the position of the grid, in spacings: the
+#: positions of cells may be those of their edges.
+_UNEVEN, _SHIFTED = 1e-3, 0.5
 #: Units of quantities without a dimension.
 _PLAIN = {"", "1", "-", "none", "dimensionless"}
 
@@ -67,6 +72,19 @@ class StoredArray:
             raise CaseError(
                 f"{self.where} is in {given!r}, and has {wanted} in the model; convert the values, "
                 "or correct the attribute."
+            )
+
+    def require_order(self, axes: Sequence[str]) -> None:
+        """Raise `CaseError` if dimensions are named, and one has another place than in `axes`.
+
+        The last ones of `axes` are those of the array.
+        """
+        order = axes[len(axes) - len(self.shape) :]
+        pairs = zip(self.dimensions, order, strict=False)
+        if any(name != right and name in axes for name, right in pairs):
+            raise CaseError(
+                f"{self.where} has the dimensions {', '.join(map(str, self.dimensions))}; "
+                f"transpose it to {', '.join(order)}."
             )
 
     def numbers(self, selection: Any) -> np.ndarray:
@@ -191,3 +209,38 @@ def open_stored(path: Path, key: str, wanted: str) -> Any:
         raise CaseError(
             f"{key}: {path} cannot be opened as a Zarr group ({error}); name a store {wanted}."
         ) from error
+
+
+def axes_of(model: Model) -> tuple[str, ...]:
+    """Return the names of a model's axes."""
+    return tuple("zyx"[-len(model.shape) :])
+
+
+def require_positions(group: Any, path: Path, where: str, model: Model) -> None:
+    """Raise `CaseError` if a group has positions that are not those of a model's grid.
+
+    Args:
+        group: the opened group.
+        path: path of the group.
+        where: key of the case and store, for messages.
+        model: the model.
+    """
+    for name, positions in zip(axes_of(model), model.coordinates(), strict=True):
+        if name not in group:
+            continue
+        stored = StoredArray(group, name, path, where)
+        if stored.shape != positions.shape:
+            raise CaseError(
+                f"{stored.where} has shape {stored.shape}, must have {positions.shape}."
+            )
+        stored.require_unit(model.length_unit)
+        found = stored.numbers(...)
+        spacing = abs(float(positions[-1] - positions[0])) / max(1, len(positions) - 1)
+        shift = found - positions
+        even = np.abs(shift - shift[0]).max() <= _UNEVEN * spacing
+        if not (even and abs(shift[0]) <= (_SHIFTED + _UNEVEN) * spacing):
+            raise CaseError(
+                f"{stored.where} goes from {found[0]:g} to {found[-1]:g}, but from "
+                f"{positions[0]:g} to {positions[-1]:g} in the case; interpolate the values to "
+                "the case's grid, or change the case's grid."
+            )

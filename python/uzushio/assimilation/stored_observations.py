@@ -11,17 +11,21 @@ import numpy as np
 from uzushio._base.config.quantities import LARGEST, SMALLEST
 from uzushio._base.parallel.sync import maximum, minimum
 from uzushio.assimilation.model import Model
-from uzushio.assimilation.stored_array import StoredArray, open_stored
+from uzushio.assimilation.stored_array import (
+    StoredArray,
+    axes_of,
+    open_stored,
+    require_positions,
+)
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+#: Magnitude that only fill values have, such as netCDF's default of 9.97e36.
+_FILL = 1e30
 #: Maximum distance of a time from a step, as a share of the step.
 _CLOSE = 1e-6
-#: Maximum error of a distance between points, and of the position of the grid, in spacings: the
-#: positions of cells may be those of their edges.
-_UNEVEN, _SHIFTED = 1e-3, 0.5
 #: Distance from the plausible range in standard deviations, and maximum share of values beyond.
 _FAR, _SHARE = 6.0, 0.1
 
@@ -32,7 +36,8 @@ class StoredObservations:
     def __init__(self, path: Path, model: Model) -> None:
         """Open the store; raise `CaseError` if there is none."""
         self._path, self._model = path, model
-        self._axes = "zyx"[-len(model.shape) :]
+        self._axes = axes_of(model)
+        self._order = ("time", *self._axes)
         self._where = f"observations.store: {path}"
         self._group: Any = open_stored(path, "observations.store", "with arrays time and values")
 
@@ -49,7 +54,7 @@ class StoredObservations:
         """
         time = self._array("time")
         time.require_unit(self._model.time_unit)
-        self._require_positions()
+        require_positions(self._group, self._path, self._where, self._model)
         return self._nearest(time.numbers(...).reshape(-1), steps)
 
     def values_and_sigma(self, times: int) -> tuple[np.ndarray, np.ndarray]:
@@ -60,15 +65,22 @@ class StoredObservations:
         shape = (times, *self._model.shape)
         stored = self._checked("values", [shape])
         stored.require_unit(self._model.state.unit)
-        self._require_order(stored)
+        stored.require_order(self._order)
         part = self._model.own
         own = np.empty((times, *(axis.stop - axis.start for axis in part)))
         for index in range(times):
             own[index] = stored.numbers((index, *part))
         if np.isinf(own).any():
             raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
+        filled = own[np.abs(own) > _FILL]
+        if filled.size:
+            raise self._wrong(
+                f"values holds {filled[0]:g}, the fill value of some program; name it in the "
+                "attribute _FillValue, or use NaN"
+            )
         if "mask" in self._group:
             mask = self._checked("mask", [shape, shape[1:]])
+            mask.require_order(self._order)
             own[~np.broadcast_to(mask.flags((..., *part)), own.shape)] = np.nan
         return own, self._sigma(shape)
 
@@ -108,36 +120,6 @@ class StoredObservations:
             "that by six sigma; convert them (scale_factor and add_offset are applied)"
         )
 
-    def _require_positions(self) -> None:
-        """Raise `CaseError` if the store has positions that are not those of the model's grid."""
-        for name, positions in zip(self._axes, self._model.coordinates(), strict=True):
-            if name not in self._group:
-                continue
-            stored = self._array(name)
-            if stored.shape != positions.shape:
-                raise self._wrong(f"{name} has shape {stored.shape}, must have {positions.shape}")
-            stored.require_unit(self._model.length_unit)
-            found = stored.numbers(...)
-            spacing = abs(float(positions[-1] - positions[0])) / max(1, len(positions) - 1)
-            shift = found - positions
-            uneven = np.abs(shift - shift[0]).max() > _UNEVEN * spacing
-            if uneven or not abs(shift[0]) <= (_SHIFTED + _UNEVEN) * spacing:
-                raise self._wrong(
-                    f"{name} goes from {found[0]:g} to {found[-1]:g}, but from {positions[0]:g} to "
-                    f"{positions[-1]:g} in the case; interpolate the values to the case's grid, or "
-                    "change the case's grid"
-                )
-
-    def _require_order(self, stored: StoredArray) -> None:
-        """Raise `CaseError` if the dimensions have other names, in another order."""
-        order = ["time", *self._axes]
-        named = [name for name in stored.dimensions if name in order]
-        if named != [name for name in order if name in named]:
-            raise self._wrong(
-                f"values has the dimensions {', '.join(map(str, stored.dimensions))}; transpose it "
-                f"to {', '.join(order)}"
-            )
-
     def _nearest(self, times: np.ndarray, steps: int) -> list[int]:
         """Return the step of each time."""
         dt = self._model.step_length()
@@ -173,8 +155,11 @@ class StoredObservations:
                 raise self._wrong(
                     "there is no sigma; give it as an attribute of the store or as an array"
                 )
+            given = self._group.attrs["sigma"]
             try:
-                return np.asarray(float(self._group.attrs["sigma"]))
+                if isinstance(given, bool):
+                    raise TypeError
+                return np.asarray(float(given))
             except (TypeError, ValueError):
                 raise self._wrong("the attribute sigma is not a number") from None
         stored = self._checked("sigma", [(), shape[1:], shape[:1], shape])
@@ -186,7 +171,7 @@ class StoredObservations:
             of_times = stored.dimensions[:1] == ("time",)
         if of_times:
             return stored.numbers(...).reshape(-1, *[1] * len(self._axes))
-        self._require_order(stored)
+        stored.require_order(self._order)
         return stored.numbers((..., *self._model.own))
 
     def _array(self, name: str) -> StoredArray:

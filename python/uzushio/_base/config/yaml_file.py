@@ -7,7 +7,11 @@ than fit into memory.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import select
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from typing import Any
 import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
+from yaml.reader import ReaderError
 
 from uzushio.errors import CaseError
 
@@ -28,6 +33,8 @@ MAX_BYTES = 500_000
 MAX_VALUES = 100_000
 #: Maximum depth of nested sections and lists.
 MAX_DEPTH = 32
+#: Maximum wait for data of a pipe.
+_PIPE_SECONDS = 10.0
 #: Maximum of whole numbers.
 MAX_WHOLE = 2**63 - 1
 
@@ -102,8 +109,7 @@ for _first in "-+.0123456789":
 def read_text(path: Path, kind: str = "case") -> str:
     """Read a file of this kind; raise `CaseError` if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = _read_bytes(path)
         if len(data) > MAX_BYTES:
             raise CaseError(
                 f"{path} has more than {MAX_BYTES // 1000} kB; a {kind} file has a few: name one."
@@ -116,6 +122,29 @@ def read_text(path: Path, kind: str = "case") -> str:
         raise CaseError(f"{path} is not UTF-8 text; name a YAML {kind} file.") from error
 
 
+def _read_bytes(path: Path) -> bytes:
+    """Read at most one byte more than a file may have.
+
+    A pipe is read until its end; a `TimeoutError` is raised if nothing comes for `_PIPE_SECONDS`.
+    """
+    # Without O_NONBLOCK the kernel waits for a program that opens a named pipe for writing.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            return file.read(MAX_BYTES + 1)
+        waiting, data = select.poll(), b""
+        waiting.register(file, select.POLLIN)
+        while len(data) <= MAX_BYTES:
+            if not waiting.poll(1000.0 * _PIPE_SECONDS):
+                raise TimeoutError(
+                    errno.ETIMEDOUT, f"a pipe into which nothing came for {_PIPE_SECONDS:g} s"
+                )
+            part = os.read(file.fileno(), MAX_BYTES + 1 - len(data))
+            if not part:
+                break
+            data += part
+        return data
+
+
 def parse(text: str, name: str, kind: str = "case") -> tuple[dict[str, Any], dict[KeyPath, int]]:
     """Return a mapping and the line number (from 1) of each of its keys.
 
@@ -124,8 +153,12 @@ def parse(text: str, name: str, kind: str = "case") -> tuple[dict[str, Any], dic
     """
     try:
         loader = _Loader(text)
-    except yaml.YAMLError as error:  # a character that YAML does not allow
-        raise CaseError(f"{name}: {error}; correct the YAML.") from error
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise CaseError(
+            f"{name}:{line}: the character U+{error.character:04X} is not allowed; correct the "
+            "YAML."
+        ) from error
     try:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):

@@ -13,7 +13,12 @@ from uzushio.assimilation import model as contract
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Guess, Metric, Quantity
 from uzushio.assimilation.phasefield.case import PhaseFieldCase, State
-from uzushio.assimilation.stored_array import StoredArray, open_stored
+from uzushio.assimilation.stored_array import (
+    StoredArray,
+    axes_of,
+    open_stored,
+    require_positions,
+)
 from uzushio.errors import CaseError, ModelError
 from uzushio.solvers.phasefield.blocking import Blocking
 from uzushio.solvers.phasefield.model import Model as Sweeps
@@ -129,15 +134,17 @@ def _blocking(case: PhaseFieldCase) -> Blocking:
     return Blocking(**case.blocking.model_dump(exclude={"oblt"}))
 
 
-def _stored(section: State, key: str, model: Sweeps) -> np.ndarray:
+def _stored(section: State, key: str, model: PhaseFieldModel) -> np.ndarray:
     """Return this rank's part of `phi` in a store."""
     path = section.store
     assert path is not None
     group = open_stored(path, key, "with an array phi, as an estimate.zarr")
+    require_positions(group, path, f"{key}: {path}", model)
     array = StoredArray(group, "phi", path, f"{key}: {path}")
     if array.shape != model.shape:
         raise CaseError(f"{key}: phi in {path} has shape {array.shape}, must have {model.shape}.")
     array.require_unit(PhaseFieldModel.state.unit)
+    array.require_order(axes_of(model))
     if model.comm.rank == 0:
         array.require_chunks()
     values = np.ascontiguousarray(array.numbers(model.own))
