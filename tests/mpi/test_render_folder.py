@@ -119,6 +119,9 @@ actions:
 - {probe: {fields: [u], points: {mid: [2, 2, 2]}}, name: p, every_time: 0.15}
 - {extract: {fields: [u], to: [e.zarr, e.vtkhdf]}, every_time: 0.15}
 - {slice: {field: u, color: {limits: [0, 1]}, view: {size: [64, 48]}}, name: cut, every: 4}
+- {statistics: {fields: [u, v], covariances: [[u, v]], stride: {x: 2}, write_every: 2},
+   name: m, every_time: 0.05}
+sources: {v: u * u + 1}
 """
 
 
@@ -131,16 +134,18 @@ def outputs(folder: Path) -> dict[str, Any]:
             file["VTKHDF/Steps/Values"][...].tolist(),
             file["VTKHDF/PointData/u"][...].tolist(),
         ]
+    with xarray.open_zarr(folder / "m.zarr") as found:
+        means = {name: one.values.tolist() for name, one in found.variables.items()} | found.attrs
     texts = {name: (folder / name).read_text() for name in ("count.jsonl", "s.csv", "p.csv")}
     pictures = {path.name: path.read_bytes() for path in (folder / "pictures").iterdir()}
-    return {**texts, "zarr": zarr, "vtkhdf": vtkhdf, "pictures": pictures}
+    return {**texts, "zarr": zarr, "vtkhdf": vtkhdf, "pictures": pictures, "means": means}
 
 
-@pytest.mark.parametrize(("every", "steps"), [(1, (15, 5)), (2, (5,))])
+@pytest.mark.parametrize(("every", "restarts"), [(1, {15: 2, 5: 1}), (2, {5: 2})])
 def test_results_continue_exactly_once_after_restarts_from_any_checkpoint(
-    uzushio: Run, tmp_path: Path, every: int, steps: tuple[int, ...]
+    uzushio: Run, tmp_path: Path, every: int, restarts: dict[int, int]
 ) -> None:
-    """The same steps and values as without an interruption, in the same files."""
+    """The same steps and values as without an interruption, in the same files, on 1 and 2 ranks."""
     (tmp_path / "p.yaml").write_text(OUTPUTS)
     (tmp_path / "case.yaml").write_text(
         "solver: heat\ntime: {steps: 18, dt: 0.02}\nstatistics: {start: 100}\n"
@@ -153,9 +158,9 @@ def test_results_continue_exactly_once_after_restarts_from_any_checkpoint(
     # The first received step, and the first ones at or after t = 0.1, 0.2 and 0.3.
     assert counted == ([1, 5, 10, 15] if every == 1 else [2, 6, 10, 16])
     assert uzushio("run", "case.yaml").returncode == 0
-    for step in steps:
+    for step, ranks in restarts.items():
         checkpoint = f"run/checkpoints/step-{step:08d}"
-        again = uzushio("run", "case.yaml", "--restart", checkpoint)
+        again = uzushio("run", "case.yaml", "--ranks", ranks, "--restart", checkpoint)
         assert again.returncode == 0, again.stderr
         assert outputs(tmp_path / "run/pipeline") == expected, step
     assert not list((tmp_path / "run").glob("pipeline-*"))
@@ -165,6 +170,12 @@ def test_results_continue_exactly_once_after_restarts_from_any_checkpoint(
     found = outputs(tmp_path / "run/pipeline")
     assert list(found["pictures"]) == ["cut_00000004.png"]
     assert max(found["zarr"]["step"]) < 7 and max(found["vtkhdf"][0]) < 0.14
+    assert found["means"]["last_time"] < 0.14
+    # Averages of another flow, or those that are reset, begin anew.
+    again = uzushio("run", "case.yaml", "--restart", checkpoint, "--reset-statistics")
+    assert again.returncode == 0 and "The statistics m begin anew" in again.stderr
+    assert outputs(tmp_path / "run/pipeline")["means"]["first_time"] > 0.1
+    assert (tmp_path / "run/pipeline/m.1.zarr").exists()
 
 
 def test_lines_of_later_steps_and_incomplete_lines_are_removed(tmp_path: Path) -> None:

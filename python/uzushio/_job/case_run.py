@@ -20,12 +20,18 @@ from uzushio._job.placed import placed
 from uzushio._job.publish import Publisher
 from uzushio._job.publish_check import check_published
 from uzushio._job.results import RunResults
-from uzushio._job.saved_state import PUBLISHED, restore, restore_averages, snapshot
+from uzushio._job.saved_state import (
+    PUBLISHED,
+    restore,
+    restore_averages,
+    snapshot,
+    stored_actions,
+)
 from uzushio._job.steering import Steering
 from uzushio.case import registry
 from uzushio.case.model import Case
 from uzushio.errors import CaseError, PipelineError
-from uzushio.solvers.contract import Solver, SolverDivergedError
+from uzushio.solvers.contract import Solver, SolverDivergedError, StoredState
 from uzushio.solvers.statistics.averages import TimeAverage
 
 if TYPE_CHECKING:
@@ -55,6 +61,7 @@ class _Run:
         self._published: Mapping[str, Any] | None = None
         self._publisher: Publisher | None = None
         self._notes: Mapping[str, Any] | None = None  # of the publisher, in the checkpoint
+        self._actions: Mapping[str, StoredState] = {}  # of the pipeline, in the checkpoint
         kind = registry.solver_class(case.solver)
         modules = RunResults.modules(kind, case, job.figures)
         job.prepare(modules, lambda: check_published(case, kind))
@@ -90,8 +97,16 @@ class _Run:
         with self._sections.section("set-up"):
             job.claim(solver.step_index)
             publisher = self._publisher = Publisher(
-                self._case, solver, job.comm, job.path, job.warn, job.stop.asked, self._notes
+                self._case,
+                solver,
+                job.comm,
+                job.path,
+                job.warn,
+                job.stop.asked,
+                self._notes,
+                self._actions,
             )
+            self._actions = {}
         first, began = solver.step_index, time.monotonic()
         allowed = self._case.publish is not None and self._case.publish.steering
         steering = Steering(solver, publisher, job, allowed, job.path)
@@ -157,6 +172,8 @@ class _Run:
             if job.rank == 0:
                 self._restore_averages(found)
         self._notes = found.manifest.statistics.get(PUBLISHED)
+        if not options.reset_statistics:
+            self._actions = stored_actions(found, self._case)
         job.restarted(found)
 
     def _has_ended(self, restart: Path) -> bool:
@@ -200,8 +217,9 @@ class _Run:
     def _write_checkpoint(self) -> None:
         """Write a checkpoint of the current state."""
         with self._sections.section("checkpoint"):
-            notes = None if self._publisher is None else self._publisher.notes()
-            self._job.save(snapshot(self._case, self._solver, self._average, notes))
+            publisher = self._publisher
+            notes, actions = (None, {}) if publisher is None else publisher.state()
+            self._job.save(snapshot(self._case, self._solver, self._average, notes, actions))
         self._job.say(f"Wrote checkpoint {self._job.latest}.")
 
     def _summary(self, steps: int, seconds: float) -> dict[str, Any]:

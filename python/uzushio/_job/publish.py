@@ -26,6 +26,8 @@ from uzushio.solvers.contract import (
     Solver,
     SolverField,
     SolverMesh,
+    State,
+    StoredState,
     UniformCoordinates,
     coordinate_field,
 )
@@ -54,6 +56,7 @@ class Publisher:
         warn: Callable[[str], None],
         stop: Callable[[], bool],
         notes: Mapping[str, Any] | None = None,
+        actions: Mapping[str, StoredState] | None = None,
     ) -> None:
         """Open the stream, if the case has one.
 
@@ -66,7 +69,8 @@ class Publisher:
             warn: prints a warning.
             stop: returns whether the run has received a stop signal, which ends the writer's waits
                 for readers.
-            notes: what `notes` returned at the checkpoint of a restart.
+            notes: what `state` returned first at the checkpoint of a restart.
+            actions: what it returned second, by name.
 
         Raises:
             CaseError: the case names a field that the solver does not have.
@@ -86,10 +90,16 @@ class Publisher:
         self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
             self._fields = chosen(case.publish, solver.fields())
-            self._load_in_situ(case.publish, folder, notes or {})
+            self._load_in_situ(case.publish, folder, notes or {}, actions or {})
             self._open(case, case.publish, folder)
 
-    def _load_in_situ(self, section: Publish, folder: Path, notes: Mapping[str, Any]) -> None:
+    def _load_in_situ(
+        self,
+        section: Publish,
+        folder: Path,
+        notes: Mapping[str, Any],
+        actions: Mapping[str, StoredState],
+    ) -> None:
         """Load the function and the pipeline that the engine inproc calls in each step.
 
         If the section has neither a function nor a list of fields, only the fields that the
@@ -108,7 +118,14 @@ class Publisher:
 
             seen = (int(notes["step"]), float(notes["time"])) if notes else None
             self._pipeline = InSituPipeline(
-                section.pipeline, self._solver, self._fields, self._comm, folder, self._warn, seen
+                section.pipeline,
+                self._solver,
+                self._fields,
+                self._comm,
+                folder,
+                self._warn,
+                seen,
+                actions,
             )
             if self._function is None and section.fields is None:
                 needed = self._pipeline.fields()
@@ -309,12 +326,16 @@ class Publisher:
         if self._pipeline is not None:
             self._pipeline.close()
 
-    def notes(self) -> Mapping[str, Any] | None:
-        """Return the last step that the pipeline received, for a checkpoint; None without one."""
+    def state(self) -> tuple[Mapping[str, Any] | None, Mapping[str, State]]:
+        """Return what a checkpoint holds of the pipeline; None and {} before its first step.
+
+        Returns:
+            Notes of the last step that it received, and the states of its actions.
+        """
         if self._pipeline is None or self._pipeline.seen is None:
-            return None
+            return None, {}
         step, time = self._pipeline.seen
-        return {"step": step, "time": time}
+        return {"step": step, "time": time}, self._pipeline.states()
 
     def summary(self) -> Mapping[str, Any] | None:
         """Return the counters of the stream for `summary.json`; those of rank 0."""

@@ -10,7 +10,7 @@ from uzushio._base.store import checkpoint
 from uzushio._job import run_folder
 from uzushio.case.model import Case, differences, load_case
 from uzushio.errors import CaseError, CheckpointError
-from uzushio.solvers.contract import Solver
+from uzushio.solvers.contract import Solver, State, StoredState
 from uzushio.solvers.statistics.averages import TimeAverage
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ PUBLISHED = "published"
 
 
 def snapshot(
-    case: Case, solver: Solver, average: TimeAverage, published: Mapping[str, Any] | None = None
+    case: Case,
+    solver: Solver,
+    average: TimeAverage,
+    published: Mapping[str, Any] | None = None,
+    actions: Mapping[str, State] | None = None,
 ) -> checkpoint.Snapshot:
     """Return the content of a checkpoint of the solver's current state (collective).
 
@@ -32,6 +36,7 @@ def snapshot(
         solver: its solver.
         average: its averages.
         published: notes of its publisher.
+        actions: states of the actions of its pipeline.
     """
     arrays, notes = average.stored()
     if published is not None:
@@ -44,6 +49,7 @@ def snapshot(
         state=solver.state(),
         averages=arrays,
         notes=notes | {AVERAGED: case.averaged_values()},
+        actions=actions or {},
     )
 
 
@@ -93,6 +99,13 @@ def restore_averages(found: checkpoint.Checkpoint, case: Case, average: TimeAver
         return f"{', '.join(changed)} changed"
     average.restore(*found.averages())
     return None
+
+
+def stored_actions(found: checkpoint.Checkpoint, case: Case) -> dict[str, StoredState]:
+    """Return the states of the actions of a checkpoint's pipeline; none if of another flow."""
+    before = found.manifest.statistics.get(AVERAGED)
+    same = before is not None and not differences(before, case.averaged_values())
+    return found.actions() if same else {}
 
 
 def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from uzushio.pipeline.lines import truncate_after
 from uzushio.pipeline.need import Need
 
 if TYPE_CHECKING:
+    from uzushio._base.store.array import State, StoredState
     from uzushio.pipeline.context import Context, Setup
     from uzushio.pipeline.stream import Stream
 
@@ -55,6 +56,23 @@ class Action(ABC, Generic[Settings]):
         Called before the first step. For names with a step in them: the name of step 0.
         """
         return ()
+
+    def state(self) -> State | None:
+        """Return the sums over earlier steps, which a checkpoint holds; None without any.
+
+        Called on all ranks, for a pipeline inside a run.
+        """
+        return None
+
+    def restore(self, stored: StoredState) -> None:
+        """Continue from what `state` returned, on any number of ranks.
+
+        Called on all ranks, after `prepare` and before `truncate`.
+
+        Raises:
+            CheckpointError: on all ranks, a value cannot be read.
+        """
+        return None
 
     def truncate(self, step: int) -> None:
         """Remove the results of the steps after `step`, which a restarted run repeats.

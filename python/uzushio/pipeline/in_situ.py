@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio._base.files import PIPELINE, write_summary
 from uzushio._base.parallel.sync import collective
+from uzushio._base.store.array import State, StoredState
 from uzushio.errors import CaseError, OutputError, PipelineError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
@@ -36,6 +38,7 @@ class InSituPipeline:
         folder: Path,
         warn: Callable[[str], None],
         seen: tuple[int, float] | None = None,
+        states: Mapping[str, StoredState] | None = None,
     ) -> None:
         """Read the file, and check its names against the solver's fields.
 
@@ -47,6 +50,7 @@ class InSituPipeline:
             folder: folder of the run.
             warn: prints a message to the user.
             seen: what `seen` returned at the checkpoint of the restart; None if it is not known.
+            states: what `states` returned there.
 
         Raises:
             CaseError: the file names fields or attributes that the solver does not have.
@@ -54,15 +58,22 @@ class InSituPipeline:
         """
         self._solver, self._comm, self._warn = solver, comm, warn
         self._folder = folder / PIPELINE
+        loaded = load(file)
+        self._sources = loaded.file.model_dump(mode="json", include={"sources"})
         self._pipeline = Pipeline(
-            load(file), comm, self._folder, warn, in_situ=True, sections=solver.sections
+            loaded, comm, self._folder, warn, in_situ=True, sections=solver.sections
         )
         try:
             self._pipeline.prepare(Stream.of_solver(solver.meshes(), fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
         if began := solver.step_index:
-            self._pipeline.resume(began, seen or (began, solver.time))
+            same = {  # with other sources, fields of a name are others
+                name: state
+                for name, state in (states or {}).items()
+                if {"sources": state.attributes.get("sources")} == self._sources
+            }
+            self._pipeline.resume(began, seen or (began, solver.time), same)
         self.stopped: str | None = None  #: failure of an action with `on_error: stop`, a sentence
         self._closed = False
 
@@ -74,6 +85,14 @@ class InSituPipeline:
     def seen(self) -> tuple[int, float] | None:
         """Number and time of the last step that the pipeline received; for checkpoints."""
         return self._pipeline.counts.seen
+
+    def states(self) -> dict[str, State]:
+        """Return the states of the actions, by name; for checkpoints."""
+        found = self._pipeline.states()
+        return {
+            name: replace(state, attributes={**state.attributes, **self._sources})
+            for name, state in found.items()
+        }
 
     def is_due(self) -> bool:
         """Whether an action may run at the solver's current step; records the step if not."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio._base.error_text import system_sentence
 from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio._base.parallel.sync import TimedCollective, collective
+from uzushio._base.store.array import State, StoredState
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
@@ -18,12 +19,7 @@ from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.model import ActionItem, PipelineDefinition
 from uzushio.pipeline.reductions import ReductionExpression
-from uzushio.pipeline.scheduled_action import (
-    ScheduledAction,
-    StepCounts,
-    check_distinct,
-    trace_of,
-)
+from uzushio.pipeline.scheduled_action import ScheduledAction, StepCounts, check_distinct, trace_of
 from uzushio.pipeline.step_plan import PlanCache
 from uzushio.pipeline.stream import Stream, content_key
 from uzushio.pipeline.trigger import Trigger
@@ -142,22 +138,32 @@ class Pipeline:
                 mistakes.append(f"{where}: views.{name}: {error}.")
         return mistakes
 
-    def resume(self, step: int, seen: tuple[int, float]) -> None:
+    def resume(self, step: int, seen: tuple[int, float], states: Mapping[str, StoredState]) -> None:
         """Continue the results of an earlier run from a checkpoint; after `prepare`.
 
         Args:
             step: step of the checkpoint; results of later steps are removed.
             seen: number and time of the last step before it that the pipeline received.
+            states: states of actions at the checkpoint, by name.
 
         Raises:
+            CheckpointError: on all ranks, a state cannot be read.
             OutputError: on all ranks, a file cannot be written.
         """
+        for scheduled in self._scheduled:
+            if (state := states.get(scheduled.action.name)) is not None:
+                scheduled.action.restore(state)
         with collective(self._comm):
             for scheduled in self._scheduled if self._comm.rank == 0 else ():
                 scheduled.action.truncate(step)
         for scheduled in self._scheduled:
             scheduled.trigger.record_step(*seen)
         self.counts.seen = seen
+
+    def states(self) -> dict[str, State]:
+        """Return the states of the actions that have one, by name; for checkpoints."""
+        found = {one.action.name: one.action.state() for one in self._scheduled if one.ready}
+        return {name: state for name, state in found.items() if state is not None}
 
     def fields(self) -> set[str]:
         """Return the stream's own fields that the actions read; valid after `prepare`."""
@@ -374,14 +380,8 @@ class Pipeline:
             "bytes_kept": self._pool.bytes,
             "seconds": self.seconds(),
             "actions": {
-                scheduled.action.name: {
-                    "runs": scheduled.runs,
-                    "failures": scheduled.failures,
-                    "error": scheduled.error,
-                    "seconds": spent.get(ACTION + scheduled.action.name, 0.0),
-                    **(scheduled.action.summary() if scheduled.ready else {}),
-                }
-                for scheduled in self._scheduled
+                one.action.name: one.summary(spent.get(ACTION + one.action.name, 0.0))
+                for one in self._scheduled
             },
         }
 

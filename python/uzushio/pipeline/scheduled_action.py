@@ -46,6 +46,16 @@ class ScheduledAction:
     failures: int = 0
     error: str | None = None
 
+    def summary(self, seconds: float) -> dict[str, Any]:
+        """Return plain JSON values: counters, the given seconds, the summary of the action."""
+        return {
+            "runs": self.runs,
+            "failures": self.failures,
+            "error": self.error,
+            "seconds": seconds,
+            **(self.action.summary() if self.ready else {}),
+        }
+
 
 @dataclass
 class StepCounts:

@@ -54,6 +54,15 @@ def count_before(steps: Sequence[int], index: int) -> int:
     return next((place for place, step in enumerate(steps) if step >= index), len(steps))
 
 
+def default_chunk(count: Index, value_bytes: int) -> Index:
+    """Return the points of a chunk along z, y, x, of at most `_MAX_CHUNK_BYTES`."""
+    size = [*count]
+    while int(np.prod(size)) * value_bytes > _MAX_CHUNK_BYTES and max(size) > 1:
+        longest = max(range(3), key=lambda axis: size[axis])
+        size[longest] = -(-size[longest] // 2)
+    return tuple(size)
+
+
 class ZarrSeries:
     """Store that grows by steps, and that xarray can open at any time.
 
@@ -89,12 +98,7 @@ class ZarrSeries:
         """Return the points of a chunk along z, y, x."""
         if self._chunks is not None:
             return tuple(map(min, self._chunks, self.schema.count))
-        size = [*self.schema.count]
-        each = variable.dtype.itemsize * variable.components
-        while int(np.prod(size)) * each > _MAX_CHUNK_BYTES and max(size) > 1:
-            longest = max(range(3), key=lambda axis: size[axis])
-            size[longest] = -(-size[longest] // 2)
-        return tuple(size)
+        return default_chunk(self.schema.count, variable.dtype.itemsize * variable.components)
 
     def _steps_of_chunk(self, variable: Variable) -> int:
         """Return the number of steps of a variable in a chunk."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,15 @@ from pydantic import Field
 from uzushio._base.config.section import Section
 from uzushio._base.files import free_name
 from uzushio._base.parallel.sync import collective
+from uzushio._base.store.array import DistributedArray, State, StoredState
 from uzushio._base.store.distribution import Distribution
 from uzushio._base.store.names import stored_names
 from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
-from uzushio._base.store.series import write_whole
-from uzushio.domain.box import Box
+from uzushio._base.store.series import default_chunk, is_extract, write_whole
+from uzushio.domain.box import Box, Index
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.action import Action
+from uzushio.pipeline.actions.point_moments import PointMoments, move
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
 from uzushio.solvers.statistics.sample_weights import SampleWeights
@@ -25,6 +28,9 @@ from uzushio.solvers.statistics.sample_weights import SampleWeights
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.stream import Stream
+
+
+_NOTHING = Box((0, 0, 0), (0, 0, 0))
 
 
 class StatisticsSettings(SelectionSettings):
@@ -37,59 +43,22 @@ class StatisticsSettings(SelectionSettings):
     )
 
 
-class PointMoments:
-    """Moments of the samples of fields on a box of points.
-
-    Means and products are updated by differences from the mean (B. P. Welford, Technometrics 4
-    (1962), 419; with weights D. H. D. West, Commun. ACM 22 (1979), 532), so values far from 0 lose
-    no digits.
-    """
-
-    def __init__(self, box: Box, fields: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
-        self.box, self.weight, self._pairs = box, 0.0, list(pairs)
-        self.mean = {field: np.zeros(box.count) for field in fields}
-        self.low = {field: np.full(box.count, np.inf) for field in fields}
-        self.high = {field: np.full(box.count, -np.inf) for field in fields}
-        self.products = {pair: np.zeros(box.count) for pair in pairs}
-
-    def add(self, values: Mapping[str, np.ndarray], weight: float) -> None:
-        """Add a sample; the weight of the first one is above 0."""
-        self.weight += weight
-        # Values that are not finite, or too large for a square, make moments that are not finite.
-        with np.errstate(all="ignore"):
-            before = {name: values[name] - mean for name, mean in self.mean.items()}
-            for name, mean in self.mean.items():
-                mean += before[name] * (weight / self.weight)
-                np.minimum(self.low[name], values[name], out=self.low[name])
-                np.maximum(self.high[name], values[name], out=self.high[name])
-            for one, other in self._pairs:
-                after = values[other] - self.mean[other]
-                self.products[one, other] += weight * before[one] * after
-
-    def results(self) -> dict[str, np.ndarray]:
-        """Return the moments by name; variances and covariances are means over time."""
-        found: dict[str, np.ndarray] = {}
-        for name in self.mean:
-            found[f"mean_{name}"] = self.mean[name]
-            found[f"variance_{name}"] = self.products[name, name] / self.weight
-            found[f"min_{name}"], found[f"max_{name}"] = self.low[name], self.high[name]
-        for one, other in self._pairs:
-            if one != other:
-                found[f"covariance_{one}_{other}"] = self.products[one, other] / self.weight
-        return found
-
-
 class Statistics(Action[StatisticsSettings]):
     """Statistics over time in NAME.zarr; each rank accumulates the moments of its own points.
 
-    A sample counts for the time since the sample before.
+    A sample counts for the time since the sample before. A checkpoint of the run holds the sums.
     """
 
     settings_model: ClassVar[type[Section]] = StatisticsSettings
     _moments: list[PointMoments] | None = None
-    _times: list[tuple[int, float]]
     _weights: SampleWeights
     _selection: GridSelection | None = None
+    _weight: float = 0.0  # of all samples
+    _samples: int = 0
+    _written: int = 0  # samples in the store
+    _moves: bool = False  # whether the moments are those of a checkpoint, on shares of the points
+    _first: tuple[int, float] = (0, 0.0)  # step and time of the first sample
+    _last: tuple[int, float] = (0, 0.0)
 
     def files(self) -> Sequence[str]:
         """Return the store."""
@@ -109,7 +78,8 @@ class Statistics(Action[StatisticsSettings]):
                     )
         selection = settings.on(stream.grid_of(settings.fields[0]))
         if self._selection is None or not _same_points(self._selection, selection):
-            self._moments, self._times, self._weights = None, [], SampleWeights()
+            self._moments, self._weights = None, SampleWeights()
+            self._weight, self._samples, self._written = 0.0, 0, 0
         self._selection = selection
         own = [(name, name) for name in settings.fields]
         self._pairs = list(dict.fromkeys([*own, *settings.covariances]))
@@ -140,43 +110,124 @@ class Statistics(Action[StatisticsSettings]):
             for name, unit in found.items()
         }
 
+    def _new_moments(self, boxes: Sequence[Box]) -> list[PointMoments]:
+        return [PointMoments(box, self.settings.fields, self._pairs) for box in boxes]
+
+    def _names_of_sums(self) -> list[str]:
+        return list(PointMoments(_NOTHING, self.settings.fields, self._pairs).arrays())
+
+    def _points(self) -> dict[str, Any]:
+        """Return fields and points in JSON values; with others, statistics begin anew."""
+        selection = self._selection
+        assert selection is not None
+        return {
+            "fields": self.settings.fields,
+            "pairs": [list(pair) for pair in self._pairs],
+            "grid": selection.grid.name,
+            "points": [list(one) for one in (selection.start, selection.count, selection.stride)],
+        }
+
+    def state(self) -> State | None:
+        """Return the sums, weights and times."""
+        if not self._samples:
+            return None
+        assert self._selection is not None and self._moments is not None
+        count = self._selection.count
+        held = [(one.box.start, one.arrays()) for one in self._moments]
+        double = np.dtype(np.float64)
+        chunk = default_chunk(count, double.itemsize)
+        arrays = {
+            name: DistributedArray(
+                count,
+                double,
+                [(start, found[name]) for start, found in held],
+                ("z", "y", "x"),
+                chunk,
+            )
+            for name in self._names_of_sums()
+        }
+        notes = self._points() | {
+            "samples": self._samples,
+            "first": list(self._first),
+            "last": list(self._last),
+            "weights": asdict(self._weights),
+            "weight": self._weight,
+        }
+        return State(arrays, notes)
+
+    def restore(self, stored: StoredState) -> None:
+        """Continue from the sums, each rank on a share of the points until the next sample."""
+        notes, comm = stored.attributes, self.setup.comm
+        mine = self._points()
+        if {name: notes.get(name) for name in mine} != mine:
+            return
+        assert self._selection is not None
+        with collective(comm):
+            self._moments = self._new_moments([_share(self._selection.count, comm.rank, comm.size)])
+            for one in self._moments:
+                for name, values in one.arrays().items():
+                    values[...] = stored.read(name, one.box.start, one.box.count)
+        self._samples, self._moves = notes["samples"], True
+        self._first, self._last = tuple(notes["first"]), tuple(notes["last"])
+        self._weight, self._weights = notes["weight"], SampleWeights(**notes["weights"])
+        if comm.bcast(self._path.exists()):  # with samples that are taken again
+            self._write()
+
     def truncate(self, step: int) -> None:
-        """Keep the statistics of the run before a restart under another name."""
-        if self._path.exists():
-            self._path.rename(free_name(self._path))
+        """Keep statistics that are not continued under another name."""
+        if not self._samples and self._path.exists():
+            kept = free_name(self._path)
+            self._path.rename(kept)
+            self.setup.say(
+                f"The statistics {self.name} begin anew, because the checkpoint has none of these "
+                f"fields and points of the same flow; those before are {kept.name}."
+            )
 
     def run(self, context: Context) -> None:
         """Add a sample, and write the store if it is due."""
         assert self._selection is not None
-        with collective(context.comm), context.section("statistics"):
-            found = self._selection.owned(context.parts(self._need))
-            boxes = [one.box for one in found]
-            if self._moments is None:
-                self._moments = [
-                    PointMoments(box, self.settings.fields, self._pairs) for box in boxes
-                ]
+        comm = context.comm
+        with context.section("statistics"):
+            with collective(comm):
+                found = self._selection.owned(context.parts(self._need))
+            self._place([one.box for one in found])
+            assert self._moments is not None
+            with collective(comm):
+                try:
+                    weight = self._weights.add(context.time)
+                except ValueError as error:
+                    raise PipelineError(
+                        f"Statistics over time: {error} (step {context.index})."
+                    ) from None
+                self._weight += weight
+                for moments, one in zip(self._moments, found, strict=True):
+                    values = {name: one.values(name) for name in self.settings.fields}
+                    moments.add(values, weight, self._weight)
+                self._last = (context.index, context.time)
+                self._first = self._first if self._samples else self._last
+                self._samples += 1
+        every = self.settings.write_every
+        if every is not None and self._samples % every == 0:
+            self._write()
+
+    def _place(self, boxes: Sequence[Box]) -> None:
+        """Make the moments on the boxes of this rank (collective)."""
+        comm = self.setup.comm
+        if self._moments is None or self._moves:
+            before, self._moments = self._moments, self._new_moments(boxes)
+            if before is not None:
+                move(comm, before, self._moments, self._names_of_sums())
+            self._moves = False
+        with collective(comm):
             if [one.box for one in self._moments] != boxes:
                 raise PipelineError(
-                    f"The blocks of the stream changed after {len(self._times)} samples, and "
+                    f"The blocks of the stream changed after {self._samples} samples, and "
                     "statistics need the same blocks at each step."
                 )
-            try:
-                weight = self._weights.add(context.time)
-            except ValueError as error:
-                raise PipelineError(
-                    f"Statistics over time: {error} (step {context.index})."
-                ) from None
-            for moments, one in zip(self._moments, found, strict=True):
-                moments.add({name: one.values(name) for name in self.settings.fields}, weight)
-            self._times.append((context.index, context.time))
-        every = self.settings.write_every
-        if every is not None and len(self._times) % every == 0:
-            self._write()
 
     def finish(self) -> None:
         """Write the store if it lacks the last samples."""
-        every = self.settings.write_every
-        if self._times and (every is None or len(self._times) % every):
+        if self._samples != self._written:
             self._write()
 
     def _write(self) -> None:
@@ -186,9 +237,9 @@ class Statistics(Action[StatisticsSettings]):
         attributes = {
             "title": self.name,
             "source": "uzushio",
-            "samples": len(self._times),
-            "first_time": self._times[0][1],
-            "last_time": self._times[-1][1],
+            "samples": self._samples,
+            "first_time": self._first[1],
+            "last_time": self._last[1],
         }
         selection = self._selection
         schema = StoreSchema(
@@ -204,15 +255,14 @@ class Statistics(Action[StatisticsSettings]):
             if comm.rank == 0:
                 self._check()
         distribution = Distribution(comm, [one.box for one in self._moments])
-        results = [one.results() for one in self._moments]
+        results = [one.results(self._weight) for one in self._moments]
         values = {stored: [one[name] for one in results] for name, stored in self._names.items()}
         with self.setup.sections.section("write zarr"):
-            write_whole(comm, self._path, schema, distribution, values, self._times[-1])
+            write_whole(comm, self._path, schema, distribution, values, self._last)
+        self._written = self._samples
 
     def _check(self) -> None:
         """Raise `OutputError` if the path exists and is not a store of this action."""
-        from uzushio._base.store.series import is_extract
-
         if self._path.exists() and not is_extract(self._path):
             raise OutputError(
                 f"{self._path} exists and was not written by a pipeline; move it away, or give "
@@ -221,7 +271,15 @@ class Statistics(Action[StatisticsSettings]):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the file and the number of samples."""
-        return {"files": [self._path.name], "samples": len(self._times)}
+        return {"files": [self._path.name], "samples": self._samples}
+
+
+def _share(count: Index, rank: int, ranks: int) -> Box:
+    """Return a rank's share of points: layers of the longest axis."""
+    axis = int(np.argmax(count))
+    start, stop = [0, 0, 0], [*count]
+    start[axis], stop[axis] = (count[axis] * at // ranks for at in (rank, rank + 1))
+    return Box.between(start, stop)
 
 
 def _same_points(one: GridSelection, other: GridSelection) -> bool:

@@ -3,6 +3,7 @@
     RUN/checkpoints/step-00001000/
         zarr.json
         state/NAME/c.K.0.0      chunk of the array NAME (default: plane K), ends with its CRC32C
+        state/actions/…         arrays of the actions of the run's pipeline
         statistics/NAME/…       running averages
         manifest.json           step, time, attributes, size and CRC32C of every file; written last
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from uzushio._base.parallel.sync import collective
 from uzushio._base.store.array import StoredState
 from uzushio._base.store.checkpoint import folder as folders
 from uzushio._base.store.checkpoint.manifest import Manifest, checksum, read_manifest
-from uzushio._base.store.checkpoint.writing import chunk_file
+from uzushio._base.store.checkpoint.writing import ACTIONS, chunk_file
 from uzushio._base.store.chunks import ChunkGrid
 from uzushio.errors import CheckpointError
 
@@ -33,7 +33,22 @@ class Checkpoint:
 
     def state(self) -> StoredState:
         """Return the state for `Solver.restore`; any rank may read any box."""
-        arrays = {name: _open_array(self.path, "state", name) for name in self.manifest.arrays}
+        own = (name for name in self.manifest.arrays if not name.startswith(f"{ACTIONS}/"))
+        return self._stored({name: name for name in own}, self.manifest.attributes)
+
+    def actions(self) -> dict[str, StoredState]:
+        """Return the states of the actions of the run's pipeline, by their names."""
+        found = {}
+        for action, attributes in self.manifest.statistics.get(ACTIONS, {}).items():
+            prefix = f"{ACTIONS}/{action}/"
+            own = (name for name in self.manifest.arrays if name.startswith(prefix))
+            names = {name.removeprefix(prefix): name for name in own}
+            found[action] = self._stored(names, attributes)
+        return found
+
+    def _stored(self, names: Mapping[str, str], attributes: Mapping[str, Any]) -> StoredState:
+        """Return a state of some arrays, which have other names in the checkpoint."""
+        arrays = {name: _open_array(self.path, "state", stored) for name, stored in names.items()}
 
         def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
             if name not in arrays:
@@ -41,8 +56,8 @@ class Checkpoint:
             box = tuple(slice(s, s + e) for s, e in zip(start, shape, strict=True))
             return np.asarray(arrays[name][box])
 
-        shapes = {name: self.manifest.shape(name) for name in arrays}
-        return StoredState(shapes, self.manifest.attributes, read)
+        shapes = {name: self.manifest.shape(stored) for name, stored in names.items()}
+        return StoredState(shapes, attributes, read)
 
     def averages(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return the arguments of `TimeAverage.restore` (for rank 0)."""

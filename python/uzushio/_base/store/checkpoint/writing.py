@@ -41,9 +41,18 @@ _ROOT = (
 )
 
 
+#: Group of the states of actions, inside that of the solver, and key of their attributes in the
+#: notes.
+ACTIONS = "actions"
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """Content of a checkpoint. `averages` and `notes` come from `TimeAverage.stored`."""
+    """Content of a checkpoint.
+
+    `averages` and `notes` come from `TimeAverage.stored`; `actions` are the states of the actions
+    of the run's pipeline, by their names.
+    """
 
     solver: str
     case: str
@@ -52,6 +61,15 @@ class Snapshot:
     state: State
     averages: Mapping[str, np.ndarray] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
+    actions: Mapping[str, State] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> dict[str, DistributedArray]:
+        """Arrays of the solver and of the actions, by their names in the checkpoint."""
+        found = dict(self.state.arrays)
+        for action, state in self.actions.items():
+            found |= {f"{ACTIONS}/{action}/{name}": one for name, one in state.arrays.items()}
+        return found
 
 
 def write(
@@ -82,7 +100,7 @@ def write(
         OutputError: on all ranks, after the incomplete checkpoint is removed.
     """
     path = folders.path_of(run, snapshot.step)
-    arrays, needed = dict(snapshot.state.arrays), 0
+    arrays, needed = snapshot.arrays, 0
     try:
         linked: set[str] = set()
         with collective(comm):
@@ -247,7 +265,7 @@ def _manifest(path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry]) -> Ma
     """
     made = [(Path(folder), names) for folder, _, names in os.walk(path)]
     there = {str((folder / name).relative_to(path)) for folder, names in made for name in names}
-    for name, array in snapshot.state.arrays.items():
+    for name, array in snapshot.arrays.items():
         for index in _grid(array).indices:
             file = chunk_file(name, index)
             if file not in there or file not in chunks:
@@ -263,10 +281,13 @@ def _manifest(path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry]) -> Ma
         step=snapshot.step,
         time=snapshot.time,
         attributes=snapshot.state.attributes,
-        statistics=snapshot.notes,
+        statistics={
+            **snapshot.notes,
+            ACTIONS: {name: state.attributes for name, state in snapshot.actions.items()},
+        },
         arrays={
             name: [np.dtype(array.dtype).str, *array.shape]
-            for name, array in snapshot.state.arrays.items()
+            for name, array in snapshot.arrays.items()
         },
         files=files,
     )

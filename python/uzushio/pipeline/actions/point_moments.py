@@ -1,0 +1,108 @@
+"""Moments over time of fields at points, and their redistribution over ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uzushio._base.parallel.sync import collective
+from uzushio._base.store.distribution import Distribution, Transfer, receive_all
+from uzushio.domain.box import Box
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Names of two fields.
+Pair = tuple[str, str]
+
+
+class PointMoments:
+    """Moments of the samples of fields on a box of points.
+
+    Means and products are updated by differences from the mean (B. P. Welford, Technometrics 4
+    (1962), 419; with weights D. H. D. West, Commun. ACM 22 (1979), 532), so values far from 0 lose
+    no digits.
+    """
+
+    def __init__(self, box: Box, fields: Sequence[str], pairs: Sequence[Pair]) -> None:
+        self.box, self._pairs = box, list(pairs)
+        self.mean = {field: np.zeros(box.count) for field in fields}
+        self.low = {field: np.full(box.count, np.inf) for field in fields}
+        self.high = {field: np.full(box.count, -np.inf) for field in fields}
+        self.products = {pair: np.zeros(box.count) for pair in pairs}
+
+    def add(self, values: Mapping[str, np.ndarray], weight: float, total: float) -> None:
+        """Add a sample; `total` is the sum of all weights, this one included, and above 0."""
+        # Values that are not finite, or too large for a square, make moments that are not finite.
+        with np.errstate(all="ignore"):
+            before = {name: values[name] - mean for name, mean in self.mean.items()}
+            for name, mean in self.mean.items():
+                mean += before[name] * (weight / total)
+                np.minimum(self.low[name], values[name], out=self.low[name])
+                np.maximum(self.high[name], values[name], out=self.high[name])
+            for one, other in self._pairs:
+                after = values[other] - self.mean[other]
+                self.products[one, other] += weight * before[one] * after
+
+    def results(self, total: float) -> dict[str, np.ndarray]:
+        """Return the moments by name; variances and covariances are means over time.
+
+        Args:
+            total: sum of the weights of all samples.
+        """
+        found: dict[str, np.ndarray] = {}
+        for name in self.mean:
+            found[f"mean_{name}"] = self.mean[name]
+            found[f"variance_{name}"] = self.products[name, name] / total
+            found[f"min_{name}"], found[f"max_{name}"] = self.low[name], self.high[name]
+        for one, other in self._pairs:
+            if one != other:
+                found[f"covariance_{one}_{other}"] = self.products[one, other] / total
+        return found
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the sums, which determine the moments together with the sum of the weights.
+
+        Their names have the numbers of fields and pairs, because names of fields may be any text.
+        """
+        kinds = {
+            "mean": self.mean.values(),
+            "min": self.low.values(),
+            "max": self.high.values(),
+            "product": self.products.values(),
+        }
+        return {
+            f"{kind}_{number}": values
+            for kind, found in kinds.items()
+            for number, values in enumerate(found)
+        }
+
+
+def move(
+    comm: MPI.Comm,
+    held: Sequence[PointMoments],
+    target: Sequence[PointMoments],
+    names: Sequence[str],
+) -> None:
+    """Copy the sums of all ranks to other boxes of the same points (collective).
+
+    Args:
+        comm: the ranks.
+        held: moments on the boxes of this rank.
+        target: moments on other boxes, which receive the sums.
+        names: names of the sums in `PointMoments.arrays`.
+    """
+    source = Distribution(comm, [one.box for one in held])
+    wanted = Distribution(comm, [one.box for one in target]).table
+    places = {one.box: one.arrays() for one in target}
+    for name in names:
+
+        def take(box: Box, values: np.ndarray, name: str = name) -> None:
+            places[box][name][...] = values
+
+        with collective(comm):
+            values = [one.arrays()[name] for one in held]
+            transfer = Transfer(source, values, wanted, np.dtype(np.float64))
+        receive_all(transfer, take)
