@@ -241,7 +241,7 @@ class AggregationCycle final : public Preconditioner {
     /// Relax them in the reverse order.
     void relax_back(Level& level) {
         const CellGraph& g = level.graph;
-        g.exchange(comm_of(level), level.x, traffic_);
+        g.exchange(level.x, traffic_);
         for (std::size_t row = g.rows(); row-- > 0;)
             relax_row(g, row, level.f.data(), level.x.data());
     }
@@ -257,7 +257,7 @@ class AggregationCycle final : public Preconditioner {
     }
     /// f -= L x
     void subtract_product(Level& level) {
-        level.graph.exchange(comm_of(level), level.x, traffic_);
+        level.graph.exchange(level.x, traffic_);
         for (std::size_t row = 0; row < level.graph.rows(); ++row)
             level.f[row] = residual(level, row);
     }
@@ -271,7 +271,7 @@ class AggregationCycle final : public Preconditioner {
         return sum;
     }
     void restrict_residual(Level& level, Level& next) {
-        level.graph.exchange(comm_of(level), level.x, traffic_);
+        level.graph.exchange(level.x, traffic_);
         std::fill(next.f.begin(), next.f.end(), 0.0);
         for (std::size_t row = 0; row < level.graph.rows(); ++row)
             if (const std::int32_t at = level.aggregate[row]; at >= 0)

@@ -81,32 +81,30 @@ CellGraph::CellGraph(MPI_Comm comm, std::vector<double> own_values,
                                 return other >= peer.ghosts && other < peer.ghosts + peer.count;
                             }))
                 peer.sent.push_back(static_cast<std::int32_t>(row));
+    constexpr int tag = 23;
+    messages = std::make_shared<domain::PersistentMessages<double>>(comm, tag);
+    for (const Peer& peer : peers) {
+        messages->add_receive(peer.rank, peer.count);
+        messages->add_send(peer.rank, static_cast<std::int64_t>(peer.sent.size()));
+    }
 }
 
-void CellGraph::exchange(MPI_Comm comm, std::vector<double>& x, parallel::Traffic& traffic) const {
+void CellGraph::exchange(std::vector<double>& x, parallel::Traffic& traffic) const {
     if (peers.empty())
         return;
-    constexpr int tag = 0;
-    std::vector<MPI_Request> requests(2 * peers.size());
-    std::vector<std::vector<double>> messages(peers.size());
-    std::int64_t values = 0;
-    for (std::size_t p = 0; p < peers.size(); ++p) {
-        const Peer& peer = peers[p];
-        MPI_Irecv(x.data() + peer.ghosts, peer.count, MPI_DOUBLE, peer.rank, tag, comm,
-                  &requests[2 * p]);
-        for (const std::int32_t row : peer.sent)
-            messages[p].push_back(x[static_cast<std::size_t>(row)]);
-        MPI_Isend(messages[p].data(), static_cast<int>(messages[p].size()), MPI_DOUBLE, peer.rank,
-                  tag, comm, &requests[2 * p + 1]);
-        values += static_cast<std::int64_t>(messages[p].size());
-    }
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-    traffic.add(parallel::Exchange::halo, static_cast<std::int64_t>(peers.size()),
-                values * std::int64_t{sizeof(double)});
+    messages->begin([&](std::size_t p, double* values) {
+        for (const std::int32_t row : peers[p].sent)
+            *values++ = x[static_cast<std::size_t>(row)];
+    });
+    messages->end(domain::exchange_limit, [&](std::size_t p, const double* values) {
+        std::copy_n(values, peers[p].count, x.begin() + peers[p].ghosts);
+    });
+    traffic.add(parallel::Exchange::halo, messages->sent(), messages->sent_bytes());
 }
 
 std::size_t CellGraph::bytes() const {
-    return (2 * own.size() + couplings.size()) * sizeof(double) +
+    const std::size_t sent = messages ? static_cast<std::size_t>(messages->sent_bytes()) : 0;
+    return 2 * sent + (2 * own.size() + couplings.size()) * sizeof(double) +
            (begins.size() + ghosts.size()) * sizeof(std::int64_t) +
            others.size() * sizeof(std::int32_t);
 }
@@ -219,7 +217,7 @@ Aggregation join_pairs(MPI_Comm comm, const CellGraph& fine, std::vector<double>
     std::vector<double> numbers = fine.vector();
     for (std::size_t row = 0; row < fine.rows(); ++row)
         numbers[row] = aggregate[row] < 0 ? -1.0 : static_cast<double>(first + aggregate[row]);
-    fine.exchange(comm, numbers, traffic);
+    fine.exchange(numbers, traffic);
     std::vector<CellGraph::Entry> entries;
     for (std::size_t row = 0; row < fine.rows(); ++row)
         for (auto n = fine.begins[row]; aggregate[row] >= 0 && n < fine.begins[row + 1]; ++n) {

@@ -3,8 +3,10 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "domain/persistent_messages.hpp"
 #include "linalg/equation.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
@@ -30,7 +32,7 @@ struct CellGraph {
 
     CellGraph() = default;
     /// `own`: of this rank's unknowns; `entries`: those of a pair are added, those of an unknown
-    /// with itself are left out (collective).
+    /// with itself are left out (collective). `comm` must outlive the object.
     CellGraph(MPI_Comm comm, std::vector<double> own, const std::vector<Entry>& entries);
 
     [[nodiscard]] std::size_t rows() const { return own.size(); }
@@ -46,8 +48,9 @@ struct CellGraph {
     [[nodiscard]] std::vector<double> vector() const {
         return std::vector<double>(rows() + ghosts.size());
     }
-    /// Fill the ghosts of a vector (collective).
-    void exchange(MPI_Comm comm, std::vector<double>& x, parallel::Traffic& traffic) const;
+    /// Fill the ghosts of a vector (collective). Throws `std::runtime_error` if a rank does not
+    /// answer, as `HaloExchange`.
+    void exchange(std::vector<double>& x, parallel::Traffic& traffic) const;
     [[nodiscard]] std::size_t bytes() const;
 
     int rank = 0;
@@ -59,6 +62,7 @@ struct CellGraph {
     std::vector<double> inverse;      ///< of the diagonal; 0 where that is 0
     std::vector<std::int64_t> ghosts; ///< numbers
     std::vector<Peer> peers;
+    std::shared_ptr<domain::PersistentMessages<double>> messages; ///< one to and from each peer
 };
 
 /// Return the graph of the cells of an equation: rows are those of -div(b grad x) + s x, integrated

@@ -81,6 +81,11 @@ std::size_t Partitioned::bytes_of(int rows, int total_rows, int modes, int mine,
     return (own + small) * static_cast<std::size_t>(row_values(max_values)) * sizeof(double);
 }
 
+std::int64_t Partitioned::max_count(int rows, int total_rows, std::int64_t modes, std::int64_t mine,
+                                    int max_values) {
+    return std::max((rows + 1) * modes, (total_rows + 1) * mine) * row_values(max_values);
+}
+
 Partitioned::Partitioned(const TridiagonalSetup& setup)
     : grid_(setup.grid), modes_(setup.modes), max_values_(row_values(setup.max_values)),
       planes_(block(setup.planes, grid_.pz(), grid_.column().rank())),

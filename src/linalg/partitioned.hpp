@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "linalg/tridiagonal.hpp"
 #include "parallel/aligned_array.hpp"
 #include "parallel/halo.hpp"
@@ -25,6 +27,9 @@ class Partitioned final : public TridiagonalSolver {
     /// `modes` modes and solves the systems of `mine` modes; `max_values` is that of the set-up.
     [[nodiscard]] static std::size_t bytes_of(int rows, int total_rows, int modes, int mine,
                                               int max_values);
+    /// Return the values of the largest of these buffers, which MPI counts.
+    [[nodiscard]] static std::int64_t max_count(int rows, int total_rows, std::int64_t modes,
+                                                std::int64_t mine, int max_values);
     /// Return the number of rows of the small systems that a rank with so many planes has.
     [[nodiscard]] static int interface_rows(int planes) { return planes < 2 ? planes : 2; }
 

@@ -120,7 +120,7 @@ class BesideABody : public testing::TestWithParam<Kind> {};
 
 TEST_P(BesideABody, AreKeptAndHeatIsConserved) {
     for (const int dimension : {2, 3})
-        for (const double diffusivity : {1e-9, 3e-3}) {
+        for (const double diffusivity : {1e-9, 3e-3, 1.0}) {
             FlowParameters flow = closed_box(dimension == 2 ? 20 : 12, 0.3, dimension);
             flow.scalars[0].diffusivity = diffusivity;
             const double capacity = GetParam() == Kind::conjugate ? 2 : 0;
@@ -143,6 +143,39 @@ TEST_P(BesideABody, AreKeptAndHeatIsConserved) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, BesideABody,
                          testing::Values(Kind::fixed, Kind::flux, Kind::conjugate));
+
+/// A cylinder in vortices.
+FlowParameters with_cylinder(const BodyCondition& condition) {
+    FlowParameters flow = closed_box(20, 0, 2);
+    flow.scalars[0].diffusivity = 3e-3;
+    flow.bodies = {{"cylinder", geometry::cylinder({0.47, 0.52, 0}, 0.17, 2, 4), {condition}}};
+    return flow;
+}
+
+TEST(Bounds, HeatIsConservedAtAnyScaleOfTheValues) {
+    const FlowParameters flow = with_cylinder({.kind = Kind::flux});
+    const double scale = std::ldexp(1.0, -985); // products with volumes are below 1e-300
+    Flow one(flow, vortices, square);
+    Flow tiny(flow, vortices, [=](const Vector& at) { return scale * square(at); });
+    for (int n = 0; n < 4; ++n) {
+        one.step(1, cfl);
+        tiny.step(1, cfl);
+    }
+    const Range expected = range_of(one, flow), found = range_of(tiny, flow);
+    EXPECT_NEAR(found.content / scale, expected.content, 1e-9);
+}
+
+TEST(Bounds, OnlyConductingBodiesShortenTheStepOfDiffusion) {
+    const auto step = [](const FlowParameters& flow) {
+        Flow solver(flow, [](std::size_t, const Vector&) { return 0.0; }, square);
+        return solver.domain::BlockSolver::stable_dt();
+    };
+    FlowParameters free = with_cylinder({});
+    free.bodies.clear();
+    EXPECT_EQ(step(with_cylinder({.kind = Kind::fixed})), step(free));
+    EXPECT_EQ(step(with_cylinder({.kind = Kind::flux})), step(free));
+    EXPECT_NEAR(step(with_cylinder({.kind = Kind::conjugate})) / step(free), 2 / 2.51, 1e-12);
+}
 
 } // namespace
 } // namespace uzushio::thermal

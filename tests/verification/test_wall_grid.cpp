@@ -78,5 +78,21 @@ TEST(WallGrid, ACellWithoutHeightIsNamed) {
     }
 }
 
+TEST(WallGrid, MessagesThatMpiCannotCountAreRefused) {
+    Parameters p;
+    p.nx = 16384;
+    p.ny = 10240;
+    p.lx = p.ly = p.viscosity = 1;
+    p.faces = {0.0, 0.5, 1.0, 1.5, 2.0};
+    p.pz = 2;
+    EXPECT_NO_THROW(check(p));
+    p.scheme = "partitioned";
+    EXPECT_THROW(check(p), std::invalid_argument);
+    p.pz = 4; // as many modes on a rank
+    EXPECT_THROW(check(p), std::invalid_argument);
+    p.py = 2;
+    EXPECT_NO_THROW(check(p));
+}
+
 } // namespace
 } // namespace uzushio::channel

@@ -23,7 +23,6 @@ constexpr int velocities = 3; ///< fields that are transformed to physical space
 constexpr int products = 7;   ///< fields that are transformed back
 constexpr int fields = 10;    ///< velocity, convective terms of two substeps, pressure
 constexpr int sweeps = 4;     ///< of the two solves, up and down
-constexpr int max_values = 8; ///< of a message for one mode
 constexpr std::int64_t real = sizeof(double);
 constexpr std::int64_t complex = 2 * real;
 

@@ -10,6 +10,9 @@ namespace uzushio::channel {
 /// Quantity that drives the flow: the mean pressure gradient, or the flow rate.
 enum class Forcing { pressure_gradient, flow_rate };
 
+/// See `linalg::TridiagonalSetup`.
+inline constexpr int max_values = 8;
+
 /// Parameters of a channel of half width 1 between walls at z = 0 and z = 2, periodic in x and y.
 struct Parameters {
     int nx = 0;

@@ -70,7 +70,7 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMon
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factors_.resize(static_cast<std::size_t>(wall_.cells()));
     tridiagonal_ = linalg::make_tridiagonal(
-        parameters.scheme, {grid_, wall_.cells(), modes_, 2, 8, sections_, traffic_});
+        parameters.scheme, {grid_, wall_.cells(), modes_, 2, max_values, sections_, traffic_});
 }
 
 std::size_t Solver::bytes() const {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "linalg/partitioned.hpp"
 #include "solvers/channel/parameters.hpp"
 
 namespace uzushio::channel {
@@ -44,6 +45,12 @@ void check(const Parameters& p) {
     if ((p.py > 1 || p.pz > 1) && doubles > std::numeric_limits<int>::max())
         fail("a rank would hold more than the 2^31 values of a field that MPI can count; "
              "use more ranks");
+    if (p.pz > 1 && p.scheme == "partitioned" &&
+        linalg::Partitioned::max_count(2, 2 * p.pz, local, share(local, p.pz), max_values) >
+            std::numeric_limits<int>::max())
+        fail("a rank would hold " + std::to_string(local) +
+             " modes of a plane, and MPI can count the messages of scheme: partitioned for " +
+             "70 million; use more ranks, or scheme: transpose or pipelined");
 }
 
 WallGrid::WallGrid(std::span<const double> faces) : faces_(faces.begin(), faces.end()) {

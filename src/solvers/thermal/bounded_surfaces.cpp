@@ -170,7 +170,8 @@ void BoundedSurfaces::finish(std::size_t s, const domain::Field<double>& shares,
                     std::size_t patch, double, bool solid) {
         if (patch < patches) {
             const double in = totals[patch], out = totals[patches + patch];
-            limited *= std::min(in, out) / std::max(limited > 0 ? in : out, 1e-300);
+            const double same = limited > 0 ? in : out; // amounts in the same direction
+            limited = same > 0 ? limited * (std::min(in, out) / same) : 0;
         }
         changes.push_back({b, at, limited - (solid ? amount : 0)});
     });

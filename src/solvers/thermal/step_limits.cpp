@@ -14,9 +14,15 @@ using domain::View;
 
 double FlowSolver::stable_dt(const SolverBlock& block) {
     // Limits of three-stage schemes of order three along the imaginary and the real axis.
-    // Conduction in bodies is not limited: below 2 each stage of it keeps bounds.
-    const double advection = std::sqrt(3.0),
-                 diffusion = flow_.scheme == Scheme::van_leer && !flow_.bodies.empty() ? 2 : 2.51;
+    const auto conducts = [](const Body& body) {
+        return std::any_of(body.scalars.begin(), body.scalars.end(), [](const auto& condition) {
+            return condition.kind == BodyCondition::Kind::conjugate;
+        });
+    };
+    // No limiter acts on conduction in bodies: below 2 each stage of it keeps bounds.
+    const bool bounded = flow_.scheme == Scheme::van_leer &&
+                         std::any_of(flow_.bodies.begin(), flow_.bodies.end(), conducts);
+    const double advection = std::sqrt(3.0), diffusion = bounded ? 2 : 2.51;
     double diffusivity = flow_.viscosity;
     for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
         // Of conductors in series the better one may fill nearly the whole link to either cell.
