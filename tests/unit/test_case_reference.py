@@ -77,6 +77,12 @@ def test_the_keys_of_each_kind_of_body_are_listed() -> None:
     assert paths.count("bodies.NAME.conduction.NAME") == 1
 
 
+def test_limits_of_lists_are_those_of_their_lengths() -> None:
+    limits = {key.path: key.limits for section in sections("thermal") for key in section.keys}
+    assert limits["statistics.covariances"] == "each exactly 2 values"
+    assert limits["bodies.NAME.centre"] == "exactly 3 values"
+
+
 def test_the_options_of_staging_are_those_of_the_core() -> None:
     listed: dict[str, list[str]] = {}
     for one in OPTION_KEYS:

@@ -192,16 +192,29 @@ _LIMITS = {
     "maximum": "≤ {}",
     "exclusiveMaximum": "< {}",
     "multipleOf": "multiple of {}",
-    "minItems": "at least {} value",
 }
 
 
 def _limits(schema: Mapping[str, Any]) -> str:
-    found = [text.format(f"{schema[key]:,.12g}") for key, text in _LIMITS.items() if key in schema]
+    found = _count(schema)
+    found += [text.format(f"{schema[key]:,.12g}") for key, text in _LIMITS.items() if key in schema]
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
         inner = _limits(schema["items"])
         found += [f"each {inner}"] if inner else []
     return ", ".join(found)
+
+
+def _count(schema: Mapping[str, Any]) -> list[str]:
+    """Return the limits of the number of values of a list."""
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if least is not None and least == most:
+        return [f"exactly {_values(least)}"]
+    found = [] if least is None else [f"at least {_values(least)}"]
+    return found if most is None else [*found, f"at most {_values(most)}"]
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count:,} values"
 
 
 def summary_line(text: str | None) -> str:
