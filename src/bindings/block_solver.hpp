@@ -121,15 +121,20 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             "ranks"_a, "Return what a run on so many ranks needs; allocates no field.")
         .def(
             "set_up",
-            [](Solver& solver, std::uintptr_t comm, std::uintptr_t sections) {
-                // An address: another version of nanobind may have bound the monitor's type.
+            [](Solver& solver, std::uintptr_t comm, nb::handle sections) {
+                std::uintptr_t address = 0;
+                if (!sections.is_none()) {
+                    // By its address: another version of nanobind may have bound the type.
+                    const nb::gil_scoped_acquire locked;
+                    address = nb::cast<std::uintptr_t>(sections.attr("address"));
+                }
                 // NOLINTNEXTLINE(performance-no-int-to-ptr)
-                auto* monitor = reinterpret_cast<parallel::SectionMonitor*>(sections);
+                auto* monitor = reinterpret_cast<parallel::SectionMonitor*>(address);
                 solver.set_up(communicator(comm), monitor);
             },
-            "comm"_a, "sections"_a = 0, unlocked(),
-            "Decompose, allocate, set the initial fields (collective). `sections`: address of a "
-            "monitor that exists as long as the solver; 0: the solver's own monitor.")
+            "comm"_a, "sections"_a = nb::none(), unlocked(), nb::keep_alive<1, 3>(),
+            "Decompose, allocate, set the initial fields (collective). `sections`: "
+            "SectionMonitor.core; None: the solver's own monitor.")
         // The base's methods: an author's method of the same name does not hide them.
         .def("step", &domain::BlockSolver::step, "max_dt"_a, "fraction"_a = 1.0,
              "left"_a = std::numeric_limits<double>::infinity(), unlocked(),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 from uzushio import _core
+from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio.domain.multiblock import (
     Block,
     BoundaryGhosts,
@@ -99,6 +103,22 @@ def test_a_function_of_the_ghosts_is_a_boundary_condition() -> None:
     left, right = 2 * 0.5 - 1.0, 2 * 10.0 - 4.0  # ghosts
     expected = [0.5 * (2.0 - left), 1.0, 1.0, 0.5 * (right - 3.0)]
     np.testing.assert_allclose(found, np.broadcast_to(expected, (2, 3, 4)))
+
+
+def test_a_core_keeps_the_monitor_of_its_sections() -> None:
+    zone = box()
+    zone.set_boundary("i-min", "wall")
+    zone.set_boundary("i-max", "wall")
+    field = Field("u", boundaries={"wall": zero_gradient()})
+    made, monitor = solver(Declaration(Mesh([zone]), [field])), SectionMonitor().core
+    alone = sys.getrefcount(monitor)
+    made.set_up(MPI.COMM_SELF.handle, monitor)
+    assert sys.getrefcount(monitor) == alone + 1
+    made.step(0.1)
+    assert monitor.sections()
+    del made
+    gc.collect()
+    assert sys.getrefcount(monitor) == alone
 
 
 def test_mistakes_in_a_declaration_are_named() -> None:

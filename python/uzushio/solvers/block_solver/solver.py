@@ -166,7 +166,7 @@ class BlockSolver(Solver):
         self._steered: dict[str, float] = {}
         self.core = self._make(case, self)
         try:
-            self.core.set_up(comm.handle, self.sections.core.address)
+            self.core.set_up(comm.handle, self.sections.core)
         except ValueError as error:
             raise CaseError(f"{error}.") from error
         self._blocks = self.core.blocks()

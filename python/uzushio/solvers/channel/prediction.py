@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from uzushio._base.config.quantities import show_time
 from uzushio.solvers.channel.case import ChannelCase
 
 #: Seconds of a step for a point of the grid, over the binary logarithm of the points of a plane
@@ -134,3 +135,17 @@ def _contention(case: ChannelCase, nodes: float) -> float:
     """Return how many times longer an all-to-all among so many nodes takes than at full rate."""
     full = case.decomposition.network.nodes_at_full_rate
     return 1.0 if full is None else max(1.0, nodes / full) ** (1 / 3)
+
+
+def ranking(case: ChannelCase, ranked: Sequence[Prediction], ranks: int) -> str:
+    """Return a sentence with the predicted times of the chosen process grid and the next ones."""
+    best = ranked[0]
+    others = ", ".join(
+        f"{one.py} x {one.pz} {one.scheme} {show_time(one.seconds)}" for one in ranked[1:4]
+    )
+    return (
+        f"predicted time of a step with {ranks_per_node(case, ranks)} ranks a node: "
+        f"{show_time(best.seconds)} on {best.py} x {best.pz} ranks, {best.scheme} "
+        f"(computing {show_time(best.computing)}, all-to-alls of planes {show_time(best.planes)}, "
+        f"along z {show_time(best.column)})" + (f"; next: {others}" if others else "")
+    )

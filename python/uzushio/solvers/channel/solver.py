@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from uzushio._base.config.quantities import show_time
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.solvers.channel import diverged, fft_plans, initial, published, stored_modes, timing
@@ -23,7 +22,7 @@ from uzushio.solvers.channel.decomposition import (
     predictions,
 )
 from uzushio.solvers.channel.interpolation import Interpolation
-from uzushio.solvers.channel.prediction import Prediction, ranks_per_node
+from uzushio.solvers.channel.prediction import Prediction, ranking
 from uzushio.solvers.channel.stored_modes import COMPONENTS
 from uzushio.solvers.contract import (
     Estimate,
@@ -78,7 +77,7 @@ class ChannelSolver(Solver):
                 f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
                 f"dx+ = {grid.lx / grid.nx * plus:.1f}, dy+ = {grid.ly / grid.ny * plus:.1f}, "
                 f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
-                *([_ranking(case, ranked, ranks)] if ranks > 1 else []),
+                *([ranking(case, ranked, ranks)] if ranks > 1 else []),
             ),
             checkpoint_bytes=16 * len(COMPONENTS) * grid.nz * (2 * kept_y - 1) * kept_x,
             field_bytes=dict.fromkeys(COMPONENTS, 8 * grid.nx * grid.ny * grid.nz),
@@ -389,17 +388,3 @@ def _agreed(case: ChannelCase, comm: MPI.Comm) -> Prediction:
     """Return process grid and scheme as rank 0 chooses them, which knows the ranks of its node."""
     chosen: Prediction = comm.bcast(decompose(case, comm.size))  # errors are those of all ranks
     return chosen
-
-
-def _ranking(case: ChannelCase, ranked: Sequence[Prediction], ranks: int) -> str:
-    """Return a sentence with the predicted times of the chosen process grid and the next ones."""
-    best = ranked[0]
-    others = ", ".join(
-        f"{one.py} x {one.pz} {one.scheme} {show_time(one.seconds)}" for one in ranked[1:4]
-    )
-    return (
-        f"predicted time of a step with {ranks_per_node(case, ranks)} ranks a node: "
-        f"{show_time(best.seconds)} on {best.py} x {best.pz} ranks, {best.scheme} "
-        f"(computing {show_time(best.computing)}, all-to-alls of planes {show_time(best.planes)}, "
-        f"along z {show_time(best.column)})" + (f"; next: {others}" if others else "")
-    )

@@ -96,8 +96,7 @@ class ThermalSolver(BlockSolver):
 
         small = smaller(cast(ThermalCase, case))
         try:
-            solver = cls(small, MPI.COMM_SELF)  # must exist as long as its core
-            seconds = minimum_step(solver.core)
+            seconds = minimum_step(cls(small, MPI.COMM_SELF).core)
         except (CaseError, SolverDivergedError):
             return None
         busiest = cls._make(case).estimate(ranks)["cells"]
