@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,17 +20,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from _kept_flow import KeptFlow  # type: ignore[import-not-found]
 from mpi4py import MPI
 from rich.console import Console
 from rich.table import Table
 
 from uzushio.case.model import load_case
-from uzushio.solvers.contract import StoredState
 from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "thermal.csv"
-KEPT = Path(__file__).parents[1] / "build" / "validation" / "thermal"
-SAVE_EVERY = 60.0  # seconds
 
 #: Lid-driven cavity, extremes on the centrelines: u_min, v_max, v_min. Re = 100, 1000: Botella and
 #: Peyret (1998); Re = 400: Ghia, Ghia and Shin (1982), whose figures at Re = 100 are in GHIA.
@@ -99,44 +95,6 @@ def solver_of(sections: dict[str, object]) -> ThermalSolver:
     return ThermalSolver(case, MPI.COMM_SELF)
 
 
-class KeptFlow:
-    """State of a flow in a file, so that a run continues after an interruption."""
-
-    def __init__(self, case: str, cells: int) -> None:
-        """Name the file by the case and the number of cells along an axis."""
-        name = "".join(c if c.isalnum() else "-" for c in case)
-        self._path = KEPT / f"{name}-{cells}.npz"
-        self._saved = time.monotonic()
-
-    def save(self, solver: ThermalSolver, energy: float, steady: bool, *, now: bool) -> None:
-        """Write the state, at most once in `SAVE_EVERY` seconds unless it must be `now`."""
-        if not now and time.monotonic() - self._saved < SAVE_EVERY:
-            return
-        state = solver.state()
-        notes = {**state.attributes, "energy": energy, "steady": steady}
-        arrays: dict[str, Any] = {name: array.parts[0][1] for name, array in state.arrays.items()}
-        KEPT.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_suffix(".part")
-        with part.open("wb") as file:
-            np.savez(file, notes=np.array(json.dumps(notes)), **arrays)
-        os.replace(part, self._path)
-        self._saved = time.monotonic()
-
-    def stored(self) -> StoredState | None:
-        """Return the state; None if there is none."""
-        if not self._path.exists():
-            return None
-        with np.load(self._path) as file:
-            arrays = {name: file[name] for name in file.files}
-        notes = json.loads(str(arrays.pop("notes")))
-
-        def read(name: str, start: Sequence[int], count: Sequence[int]) -> np.ndarray:
-            box = tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))
-            return np.asarray(arrays[name][box])
-
-        return StoredState({name: one.shape for name, one in arrays.items()}, notes, read)
-
-
 def run_until_steady(
     solver: ThermalSolver,
     rate: float,
@@ -165,7 +123,7 @@ def run_until_steady(
             energy = solver.core.kinetic_energy()
             steady = abs(energy - before) < rate * energy
             if kept is not None:
-                kept.save(solver, energy, steady, now=steady)
+                kept.save(solver, now=steady, energy=energy, steady=steady)
             if steady:
                 return
             before, due = energy, due + interval
