@@ -1,40 +1,23 @@
 """Conjugate gradients with algebraic multigrid on all ranks beside one rank: the same solutions."""
 
-import numpy as np
 from mpi4py import MPI
+from stretched_poisson import problem, widening
 
 from uzushio.linalg import PoissonSolver
 
 WORLD = MPI.COMM_WORLD
-TOLERANCE = 1e-10
 
 
-def widening(cells: int, ratio: float) -> np.ndarray:
-    """Return faces on [-1, 1] of cells that are `ratio` times as wide at the ends as inside."""
-    s = np.linspace(-1, 1, cells + 1)
-    return np.sinh(np.arccosh(ratio) * s) / np.sinh(np.arccosh(ratio))
-
-
-def open_faces(shape: tuple[int, ...], share: float) -> list[np.ndarray]:
-    """Return b, which is 0 on a share of the faces, for each axis, x first."""
-    random, found = np.random.default_rng(7), []
-    for along in reversed(range(len(shape))):
-        wide = tuple(n + (axis == along) for axis, n in enumerate(shape))
-        found.append((random.random(wide) >= share).astype(float))
-    return found
-
-
-def solve(comm, faces, conditions, blocked, f):
+def solve(comm, faces, conditions, blocked):
     """Return this rank's box, its solution and the report."""
-    b = open_faces(f.shape, blocked)
+    b, _, f = problem(faces, conditions, blocked)
 
     def coefficient(box):
         own = []
         for along, values in zip(reversed(range(f.ndim)), b, strict=True):
-            ends = (
-                (s, s + n + (a == along)) for a, (s, n) in enumerate(zip(*box.pair, strict=True))
-            )
-            own.append(values[tuple(slice(*end) for end in ends)])
+            start, count = box.pair
+            count = (n + (axis == along) for axis, n in enumerate(count))
+            own.append(values[tuple(slice(s, s + n) for s, n in zip(start, count, strict=True))])
         return own
 
     solver = PoissonSolver(
@@ -43,7 +26,7 @@ def solve(comm, faces, conditions, blocked, f):
         conditions=conditions,
         b=coefficient if blocked else None,
         solver="cg",
-        tolerance=TOLERANCE,
+        tolerance=1e-10,
         max_iterations=200,
     )
     x, report = solver.solve(f[solver.box.slices()])
@@ -56,14 +39,8 @@ for conditions, cells, ratio, blocked in [
     (("neumann", "dirichlet", "neumann"), (12, 15, 10), 1e3, 0.1),
 ]:
     faces = [widening(n, ratio) for n in cells]
-    widths = np.diff(faces[0])
-    for line in faces[1:]:
-        widths = np.multiply.outer(np.diff(line), widths)
-    f = np.random.default_rng(3).standard_normal(widths.shape)
-    if "dirichlet" not in conditions:
-        f -= (f * widths).sum() / widths.sum()
-    _, alone, one = solve(MPI.COMM_SELF, faces, conditions, blocked, f)
-    box, x, many = solve(WORLD, faces, conditions, blocked, f)
+    _, alone, one = solve(MPI.COMM_SELF, faces, conditions, blocked)
+    box, x, many = solve(WORLD, faces, conditions, blocked)
     assert one.converged and many.converged, (one, many)
     error = abs(x - alone[box.slices()]).max() if x.size else 0.0
     error = WORLD.allreduce(error, MPI.MAX) / abs(alone).max()

@@ -281,13 +281,23 @@ def test_statistics_refuse_a_time_that_goes_back(tmp_path: Path) -> None:
         made.run(action, [(10, 1.0), (11, 0.5)])
 
 
-def test_statistics_fail_if_blocks_change(tmp_path: Path) -> None:
-    made = channel(f=lambda t, z, y, x: z)
+def test_statistics_may_have_other_cuts_at_each_step_but_not_other_points(tmp_path: Path) -> None:
+    made = channel(f=lambda t, z, y, x: (1.0 + t) * z)
     action = made.action("statistics", tmp_path, fields=["f"])
-    made.run(action, STEPS[:1], close=False)
-    made.cuts = (1, 2, 2)
-    with pytest.raises(PipelineError, match="blocks of the stream changed after 1 samples"):
-        made.run(action, STEPS[1:2])
+    for step, cuts in zip(STEPS, [(2, 2, 2), (1, 2, 2), (3, 1, 4)], strict=True):
+        made.cuts = cuts
+        made.run(action, [step], close=False)
+    action.finish()
+    with xarray.open_zarr(tmp_path / "it.zarr") as found:
+        np.testing.assert_allclose(
+            found["mean_f"].transpose("z", "y", "x"),
+            np.broadcast_to(1.5 * STRETCHED[:, None, None], (33, 24, 24)),
+            rtol=1e-14,
+        )
+    fewer = made.tiles()[1:]
+    made.tiles = lambda: fewer  # type: ignore[method-assign]
+    with pytest.raises(PipelineError, match="blocks of the stream changed after 3 samples"):
+        made.run(action, [(30, 1.5)])
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [

@@ -351,8 +351,10 @@ class VtkhdfSeries:
         """Return the layout of a single step, which has no time axis."""
         part = self._part_files[0]
         layout = h5py.VirtualLayout(size, dtype)
-        source = _source(f"{self.parts.name}/{part.name}", place, (part.capacity, *size))
-        layout[...] = source[0]
+        alone = part.merged and part.capacity == 1  # the file of one step
+        within = size if alone else (part.capacity, *size)
+        source = _source(f"{self.parts.name}/{part.name}", place, within)
+        layout[...] = source if alone else source[0]
         return layout
 
     def merge(self) -> None:

@@ -33,18 +33,28 @@ class PointMoments:
         self.high = {field: np.full(box.count, -np.inf) for field in fields}
         self.products = {pair: np.zeros(box.count) for pair in pairs}
 
-    def add(self, values: Mapping[str, np.ndarray], weight: float, total: float) -> None:
-        """Add a sample; `total` is the sum of all weights, this one included, and above 0."""
+    def add(self, box: Box, values: Mapping[str, np.ndarray], weight: float, total: float) -> None:
+        """Add a sample at the points of a box inside of this one.
+
+        Args:
+            box: the points.
+            values: values of the fields there.
+            weight: weight of the sample.
+            total: sum of all weights, this one included; above 0.
+        """
+        at = box.slices(self.box.start)
+        means = {name: mean[at] for name, mean in self.mean.items()}
         # Values that are not finite, or too large for a square, make moments that are not finite.
         with np.errstate(all="ignore"):
-            before = {name: values[name] - mean for name, mean in self.mean.items()}
-            for name, mean in self.mean.items():
+            before = {name: values[name] - mean for name, mean in means.items()}
+            for name, mean in means.items():
                 mean += before[name] * (weight / total)
-                np.minimum(self.low[name], values[name], out=self.low[name])
-                np.maximum(self.high[name], values[name], out=self.high[name])
+                low, high = self.low[name][at], self.high[name][at]
+                np.minimum(low, values[name], out=low)
+                np.maximum(high, values[name], out=high)
             for one, other in self._pairs:
-                after = values[other] - self.mean[other]
-                self.products[one, other] += weight * before[one] * after
+                after = values[other] - means[other]
+                self.products[one, other][at] += weight * before[one] * after
 
     def results(self, total: float) -> dict[str, np.ndarray]:
         """Return the moments by name; variances and covariances are means over time.

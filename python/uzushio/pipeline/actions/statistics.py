@@ -17,12 +17,12 @@ from uzushio._base.store.distribution import Distribution
 from uzushio._base.store.names import stored_names
 from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
 from uzushio._base.store.series import default_chunk, is_extract, write_whole
-from uzushio.domain.box import Box, Index
+from uzushio.domain.box import Box, Index, intersection
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.actions.point_moments import PointMoments, move
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.selection import GridSelection, SelectionSettings
+from uzushio.pipeline.selection import GridSelection, OwnedPart, SelectionSettings
 from uzushio.solvers.statistics.sample_weights import SampleWeights
 
 if TYPE_CHECKING:
@@ -186,44 +186,57 @@ class Statistics(Action[StatisticsSettings]):
     def run(self, context: Context) -> None:
         """Add a sample, and write the store if it is due."""
         assert self._selection is not None
-        comm = context.comm
         with context.section("statistics"):
-            with collective(comm):
+            with collective(context.comm):
                 found = self._selection.owned(context.parts(self._need))
-            self._place([one.box for one in found])
-            assert self._moments is not None
-            with collective(comm):
-                try:
-                    weight = self._weights.add(context.time)
-                except ValueError as error:
-                    raise PipelineError(
-                        f"Statistics over time: {error} (step {context.index})."
-                    ) from None
-                self._weight += weight
-                for moments, one in zip(self._moments, found, strict=True):
-                    values = {name: one.values(name) for name in self.settings.fields}
-                    moments.add(values, weight, self._weight)
-                self._last = (context.index, context.time)
-                self._first = self._first if self._samples else self._last
-                self._samples += 1
+            self._add(found, context.index, context.time)
         every = self.settings.write_every
         if every is not None and self._samples % every == 0:
             self._write()
 
-    def _place(self, boxes: Sequence[Box]) -> None:
-        """Make the moments on the boxes of this rank (collective)."""
+    def _add(self, found: Sequence[OwnedPart], index: int, time: float) -> None:
+        """Add a sample (collective)."""
         comm = self.setup.comm
         if self._moments is None or self._moves:
-            before, self._moments = self._moments, self._new_moments(boxes)
+            before, self._moments = self._moments, self._new_moments([one.box for one in found])
             if before is not None:
                 move(comm, before, self._moments, self._names_of_sums())
             self._moves = False
         with collective(comm):
-            if [one.box for one in self._moments] != boxes:
-                raise PipelineError(
-                    f"The blocks of the stream changed after {self._samples} samples, and "
-                    "statistics need the same blocks at each step."
-                )
+            places = self._places(found)
+            try:
+                weight = self._weights.add(time)
+            except ValueError as error:
+                raise PipelineError(f"Statistics over time: {error} (step {index}).") from None
+            self._weight += weight
+            for moments, part, box in places:
+                at = box.slices(part.box.start)
+                values = {name: part.values(name)[at] for name in self.settings.fields}
+                moments.add(box, values, weight, self._weight)
+            self._last = (index, time)
+            self._first = self._first if self._samples else self._last
+            self._samples += 1
+
+    def _places(self, found: Sequence[OwnedPart]) -> list[tuple[PointMoments, OwnedPart, Box]]:
+        """Return the boxes that moments and parts have in common.
+
+        The cuts of a rank's blocks into parts depend on what other actions need at the step.
+        """
+        assert self._moments is not None
+        places = [
+            (moments, part, both)
+            for moments in self._moments
+            for part in found
+            if (both := intersection(moments.box, part.box)).size
+        ]
+        common = sum(box.size for *_, box in places)
+        held, given = (sum(one.box.size for one in boxes) for boxes in (self._moments, found))
+        if not held == given == common:
+            raise PipelineError(
+                f"The blocks of the stream changed after {self._samples} samples, and statistics "
+                "need the same blocks at each step."
+            )
+        return places
 
     def finish(self) -> None:
         """Write the store if it lacks the last samples."""
