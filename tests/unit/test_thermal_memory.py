@@ -87,6 +87,16 @@ def test_the_time_of_a_step_is_that_of_fewer_cells_by_the_cells_of_a_rank(
     assert ThermalSolver.seconds_per_step(case, 4) == 0.5 * 16
 
 
+def test_fewer_cells_are_as_fast_to_transform() -> None:
+    def fewer(*cells: int) -> list[int]:
+        grid = {axis: {"cells": count} for axis, count in zip("xyz", cells, strict=True)}
+        small = timing.smaller(case_of(grid=grid, periodic=["x", "y", "z"], boundaries={}))
+        return [axis.cells for axis in small.grid.axes]
+
+    assert fewer(80, 60, 50) == [64, 50, 40]  # not 66 = 2 x 3 x 11, which is nearer to 65.4
+    assert fewer(88, 60, 50) == [70, 48, 40]  # 70 has smaller factors than 88 = 8 x 11
+
+
 def test_fewer_cells_keep_the_ends_and_the_stretching() -> None:
     faces = (np.arange(65) / 64.0) ** 2
     axes = {"x": {"cells": 64, "faces": faces.tolist()}, "y": {"cells": 64, "stretching": 2.0}}

@@ -81,7 +81,7 @@ TEST(WallGrid, ACellWithoutHeightIsNamed) {
 TEST(WallGrid, MessagesThatMpiCannotCountAreRefused) {
     Parameters p;
     p.nx = 16384;
-    p.ny = 10240;
+    p.ny = 9216;
     p.lx = p.ly = p.viscosity = 1;
     p.faces = {0.0, 0.5, 1.0, 1.5, 2.0};
     p.pz = 2;

@@ -30,13 +30,31 @@ def smaller(case: ThermalCase, cells: int = _CELLS) -> ThermalCase:
 
 
 def _coarsened(axis: GridAxis, factor: float) -> GridAxis:
-    """Return an axis with about `factor` times its cells, even numbers of them if they were."""
-    count = axis.cells if factor == 1.0 else max(2 * round(0.5 * factor * axis.cells), 2)
-    count = min(count, axis.cells)
+    """Return an axis with about `factor` times its cells, an even number of them.
+
+    Transforms of numbers with large prime factors take longer: no factor is larger than those of
+    the axis.
+    """
+    largest = max(5, _largest_factor(axis.cells))
+    counts = (n for n in range(2, axis.cells, 2) if _largest_factor(n) <= largest)
+    count = axis.cells
+    if factor < 1.0:
+        count = min(counts, key=lambda n: abs(n - factor * axis.cells), default=count)
     if axis.faces is None or count == axis.cells:
         return axis.model_copy(update={"cells": count})
     kept = [axis.faces[n * axis.cells // count] for n in range(count + 1)]
     return axis.model_copy(update={"cells": count, "faces": kept})
+
+
+def _largest_factor(count: int) -> int:
+    """Return the largest prime factor."""
+    factor = 2
+    while factor * factor <= count:
+        if count % factor:
+            factor += 1
+        else:
+            count //= factor
+    return count
 
 
 def minimum_step(core: Any) -> float:
