@@ -35,6 +35,7 @@ check:  ## formatting, lint and types, as the pre-commit hooks do
 	$(ENV) clang-format --dry-run -Werror $(CXX_FILES)
 	$(ENV) mypy
 	$(ENV) lint-imports
+	tools/check_page
 
 docs: build  ## write the reference pages from the code, and the table of README.md
 	$(ENV) python tools/reference_pages.py
@@ -80,4 +81,4 @@ lock: build  ## pin the packages of pyproject.toml anew in requirements.lock
 	    -o requirements.lock
 
 clean:  ## remove build/ and .venv/
-	rm -rf build dist .venv compile_commands.json
+	rm -rf build dist .venv tools/page/node_modules compile_commands.json

@@ -1,7 +1,7 @@
 /** Controls of colours by value: map, scale, range. */
 
 import { byId, button, make } from "./dom.js";
-import { checkbox, frame, idOf, number, numberOf, onEnter, select, show } from "./controls.js";
+import { checkbox, controlsIn, frame, idOf, number, numberOf, onEnter, select, show } from "./controls.js";
 import { rounded, short } from "./numbers.js";
 
 /** Return CSS of the gradient of a map; grey if its colours are not known. */
@@ -138,7 +138,7 @@ function rangeControl(store, layer, path) {
 
 /** Update the ranges, which show the limits of the newest picture. */
 export function updateRanges() {
-  for (const element of byId("layers").querySelectorAll("[data-path]")) {
+  for (const element of controlsIn(byId("layers"))) {
     if (/"limits"\]$|"opacity"\]$/.test(element.dataset.path)) element.update?.();
   }
 }

@@ -57,7 +57,7 @@ export class Connection {
     if (this.state !== "connecting") this.#become("connecting");
     const address = new URL("ws", document.baseURI);
     address.protocol = address.protocol.replace("http", "ws");
-    address.search = new URLSearchParams(this.#handlers.query());
+    address.search = String(new URLSearchParams(this.#handlers.query()));
     const socket = new WebSocket(address);
     socket.binaryType = "arraybuffer";
     this.#socket = socket;

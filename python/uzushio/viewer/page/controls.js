@@ -9,9 +9,26 @@
 import { byId, make } from "./dom.js";
 import { clamp, rounded } from "./numbers.js";
 
+/**
+ * Return the controls inside an element.
+ *
+ * @returns {any[]}
+ */
+export const controlsIn = (root) => [...root.querySelectorAll("[data-path]")];
+
 /** Update all controls inside an element. */
 export function updateAll(root) {
-  for (const element of root.querySelectorAll("[data-path]")) element.update?.();
+  for (const element of controlsIn(root)) element.update?.();
+}
+
+/** Give a choice the values that the schema allows for a key of a section, once it is known, after `first`. */
+export function fillChoice(store, choice, [section, key], ...first) {
+  store.on("hello", () => {
+    const chosen = choice.value;
+    choice.replaceChildren(...first,
+      ...store.allowed(section, key).map((value) => make("option", { value }, value.replace("_", " "))));
+    if (chosen) choice.value = chosen; // before the connection was lost
+  });
 }
 
 /** Replace the controls inside an element; the focus stays at the control with the same id. */
@@ -22,7 +39,11 @@ export function rebuild(root, ...children) {
   if (focused) byId(focused)?.focus();
 }
 
-/** Return the id of a control. */
+/**
+ * Return the id of a control.
+ *
+ * @param {string | number} part which of its inputs.
+ */
 export const idOf = (path, part = "") => ["set", ...path, part].filter((key) => key !== "").join("-");
 
 /** Return the element of a control, with room for its error. */
@@ -136,9 +157,9 @@ function digitsFor(value, range) {
 }
 
 /** Return a control of a truth value. */
-export function checkbox(store, path, { label, fallback = false, write }) {
+export function checkbox(store, path, { label, fallback = false, write = (value) => store.set(path, value) }) {
   const input = make("input", { type: "checkbox", id: idOf(path) });
-  input.addEventListener("change", () => (write ?? ((value) => store.set(path, value)))(input.checked));
+  input.addEventListener("change", () => write(input.checked));
   const update = () => (input.checked = store.get(path) ?? fallback);
   const text = make("label", { className: "check" }, input, ` ${label}`);
   return frame(store, path, update, text);
@@ -206,7 +227,7 @@ export function color(store, path, { label, fallback = "", empty = "" }) {
 }
 
 /** Return a control of three numbers, which are set together. */
-export function vector(store, path, { label, fallback = [0, 0, 0], placeholder }) {
+export function vector(store, path, { label, fallback = [0, 0, 0], placeholder = null }) {
   const inputs = ["x", "y", "z"].map((axis) =>
     make("input", { type: "number", step: "any", id: idOf(path, axis), "aria-label": `${label}, ${axis}` }),
   );

@@ -23,7 +23,11 @@ export function makeSvg(tag, attributes = {}) {
   return element;
 }
 
-/** Return the element with an id. */
+/**
+ * Return the element with an id.
+ *
+ * @returns {any} index.html says of what type it is.
+ */
 export const byId = (id) => document.getElementById(id);
 
 /** Offer a file for download. */

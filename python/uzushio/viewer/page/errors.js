@@ -1,6 +1,7 @@
 /** Errors at the controls that caused them, or above the picture. */
 
 import { isPrefix } from "./changes.js";
+import { controlsIn } from "./controls.js";
 import { byId } from "./dom.js";
 
 /** Show errors of the gateway. */
@@ -42,7 +43,7 @@ export class Errors {
   /** Return the control whose path has most in common with a path. */
   #find(path) {
     let [best, length] = [null, 0];
-    for (const element of document.querySelectorAll("[data-path]")) {
+    for (const element of controlsIn(document)) {
       const own = JSON.parse(element.dataset.path);
       if (!element.fail || !isPrefix(own, path) && !isPrefix(path, own)) continue;
       const common = Math.min(own.length, path.length);
@@ -55,7 +56,7 @@ export class Errors {
     if (this.#revision === null || this.#store.view.revision <= this.#revision) return;
     this.#revision = null;
     this.#box.hidden = true;
-    for (const element of document.querySelectorAll("[data-path]")) element.clear?.();
+    for (const element of controlsIn(document)) element.clear?.();
   }
 }
 

@@ -1,11 +1,10 @@
 /** Controls of the layers: slices, isosurfaces, volumes, meshes. */
 
-import { colorControls } from "./colors.js";
+import { colorControls, limitsOf } from "./colors.js";
 import { checkbox, color, number, rebuild, segments, select, updateAll } from "./controls.js";
 import { button, byId, make } from "./dom.js";
 import { boundsOf, rangeOf, scalars } from "./mesh.js";
 import { rounded } from "./numbers.js";
-import { limitsOf } from "./colors.js";
 import { planeControls, shapeOfPlane } from "./plane.js";
 import { transferFunction } from "./transfer.js";
 

@@ -1,10 +1,9 @@
 /** Form for a new plot of the document: a series, a profile or a spectrum. */
 
-import { frame, row } from "./controls.js";
+import { fillChoice, frame, row } from "./controls.js";
 import { button, make } from "./dom.js";
 import { scalars } from "./mesh.js";
 
-const MEASURES = ["mean", "rms", "std", "min", "max", "integral"];
 const KINDS = { series: "numbers over time", profile: "profile along an axis", spectrum: "spectrum along an axis" };
 
 /** Fill the form's element. */
@@ -13,7 +12,7 @@ export function makePlotForm(store, root) {
   const kind = make("select", { id: "plot-kind" }, ...options(Object.keys(KINDS), Object.values(KINDS)));
   const fields = make("input", { type: "text", id: "plot-fields", autocomplete: "off", spellcheck: false });
   const along = make("select", { id: "plot-along" }, ...options(["x", "y", "z"]));
-  const reduce = make("select", { id: "plot-reduce" }, ...options(MEASURES));
+  const reduce = make("select", { id: "plot-reduce" });
   const alongRow = row("Along", along.id, along);
   const reduceRow = row("Reduction", reduce.id, reduce);
   const hint = make("p", { className: "hint" });
@@ -51,6 +50,7 @@ export function makePlotForm(store, root) {
     make("div", { className: "row" }, make("span", { className: "label" }), button("Add the plot", add, { id: "plot-add" })));
   root.append(frame(store, ["actions"], () => {}, form));
   store.on("description view", showFields);
+  fillChoice(store, reduce, ["ProfileSettings", "reduce"]);
   showKind();
 }
 

@@ -1,7 +1,6 @@
 /** Keys of a plot: they step through its values, which are shown and said. */
 
 import { byId } from "./dom.js";
-import { labelled } from "./curves.js";
 import { clamp, short } from "./numbers.js";
 
 /** Points by which Page Up and Page Down step. */

@@ -1,18 +1,14 @@
 /** Controls of derived fields: the section `sources`. */
 
-import { frame, rebuild, row, updateAll } from "./controls.js";
+import { fillChoice, frame, rebuild, row, updateAll } from "./controls.js";
 import { button, byId, make } from "./dom.js";
-
-const KINDS = ["magnitude", "vorticity", "q_criterion", "lambda2", "gradient", "divergence", "enstrophy", "strain_rate"];
 
 /** Show the derived fields, and a form for a new one. */
 export function makeSourcesPanel(store) {
   const root = byId("sources");
   const list = make("div");
   const name = make("input", { type: "text", id: "source-name", autocomplete: "off", spellcheck: false });
-  const kind = make("select", { id: "source-kind" },
-    make("option", { value: "" }, "expression"),
-    ...KINDS.map((one) => make("option", { value: one }, one.replace("_", " "))));
+  const kind = make("select", { id: "source-kind" });
   const of = make("input", { type: "text", id: "source-of", autocomplete: "off", spellcheck: false });
   const label = make("label", { htmlFor: "source-of" });
   const hint = make("p", { className: "hint" });
@@ -60,5 +56,6 @@ export function makeSourcesPanel(store) {
     updateAll(root);
   });
   store.on("description", showKind);
+  fillChoice(store, kind, ["SourceSettings", "kind"], make("option", { value: "" }, "expression"));
   showKind();
 }

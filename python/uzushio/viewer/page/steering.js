@@ -117,7 +117,8 @@ function withReply(id, ...children) {
  * @param options `key`; `label`; `unit`; `integer`; `low`, `high`; `hint`; `value()`; `content(value)`:
  *   the request.
  */
-function numberControl(request, { key, label, unit, integer, low, high, hint, value, content }) {
+function numberControl(request, { key, label, unit, value, content, ...more }) {
+  const { integer = false, low = null, high = null, hint = "" } = more;
   const id = `steer-${key}`;
   const input = make("input", {
     type: "number", id, step: integer ? 1 : "any", min: low ?? undefined, max: high ?? undefined,

@@ -22,6 +22,8 @@ export class Store extends EventTarget {
   steering = null;
   plots = null;
   recording = null;
+  /** Name of the view of another page that is shown; null: this page's own. */
+  followed = null;
   /** Newest message on the view. */
   view = null;
   /** Sections `sources` and `actions` (the plots) and the view's settings, with unanswered changes. */
@@ -45,7 +47,7 @@ export class Store extends EventTarget {
 
   /** Call a function after events. */
   on(names, action) {
-    for (const name of names.split(" ")) this.addEventListener(name, (event) => action(event.detail));
+    for (const name of names.split(" ")) this.addEventListener(name, (/** @type {CustomEvent} */ event) => action(event.detail));
   }
 
   /** Take a message of the gateway. */
@@ -72,6 +74,12 @@ export class Store extends EventTarget {
     let inside = COMMON.includes(path[0]) ? { sources: this.sources, actions: this.actions } : this.settings;
     for (const key of path) inside = inside?.[key];
     return inside ?? fallback;
+  }
+
+  /** Return the values that the document's schema allows for a key of a section; after `hello`. */
+  allowed(section, key) {
+    const schema = this.hello.document_schema.$defs[section].properties[key];
+    return (schema.anyOf ?? [schema]).flatMap((one) => one.enum ?? []);
   }
 
   /** Change a setting of the view, of `sources` or of `actions`; null removes it. */

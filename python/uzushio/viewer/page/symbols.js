@@ -31,9 +31,9 @@ export function showSymbols(element, text) {
 /** Lower the subscripts in a text of SVG. */
 export function lowerSubscripts(element) {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
-  const found = [];
-  while (walker.nextNode()) found.push(walker.currentNode);
-  for (const node of found) {
+  const nodes = [];
+  while (walker.nextNode()) nodes.push(/** @type {Text} */ (walker.currentNode));
+  for (const node of nodes) {
     const texts = parts(node.data);
     if (texts.length < 2) continue;
     node.replaceWith(...texts.map((text, place) => {

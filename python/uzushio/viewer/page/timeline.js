@@ -155,7 +155,8 @@ export class Timeline {
     if (step === undefined) return;
     this.#wanted = step;
     this.update();
-    this.#timer ||= setTimeout(() => {
+    if (this.#timer) return;
+    this.#timer = setTimeout(() => {
       this.#timer = 0;
       if (this.#wanted !== null) this.#send({ type: "seek", step: this.#wanted });
     }, INTERVAL);

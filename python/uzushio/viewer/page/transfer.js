@@ -42,6 +42,7 @@ export function transferFunction(store, layer) {
     const share = high > low ? (x - low) / (high - low) : 0;
     return [MARGIN + share * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - y * (HEIGHT - 2 * MARGIN)];
   };
+  /** @returns {[number, number]} */
   const fromScreen = (event) => {
     const box = diagram.getBoundingClientRect();
     const [low, high] = ends();
