@@ -25,8 +25,8 @@
  * writer. Rank 0 prints a line on the standard error in two cases only: for a wait for readers of
  * more than two seconds, and if the contact file was removed or replaced.
  *
- * Collective functions (uz_open, uz_begin_step, uz_end_step, uz_close) must be called by all ranks
- * of the communicator, and return the same status on all. The others are not collective.
+ * Collective functions (uz_open, uz_end_step, uz_close) must be called by all ranks of the
+ * communicator, and return the same status on all. The others are not collective.
  *
  * Threads. One thread at a time may use a writer; collective functions call MPI.
  *
@@ -172,7 +172,8 @@ UZ_API uz_status uz_block(uz_writer* writer, uint64_t id, const char* mesh, uz_b
 /* Remove a block of this rank. */
 UZ_API uz_status uz_remove_block(uz_writer* writer, uint64_t id);
 
-/* Begin a step with the solver's number and time. Collective. */
+/* Begin a step with the solver's number and time, the same on all ranks. Not collective: it does not
+ * communicate. */
 UZ_API uz_status uz_begin_step(uz_writer* writer, int64_t index, double time);
 
 /* Put values of a field on a block, with ghost layers: without gaps, in the order z, y, x,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 
 class UzushioError(RuntimeError):
-    """Base class of expected errors; the command line prints the message without a traceback."""
+    """Base class of expected errors; the command line prints the message without a traceback.
+
+    Attributes:
+        path: keys of the value that caused it, from the top of its file; empty if there is none.
+    """
+
+    def __init__(self, message: object = "", path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class CaseError(UzushioError):
@@ -12,7 +20,7 @@ class CaseError(UzushioError):
 
 
 class SettingsError(CaseError, ValueError):
-    """An argument of a view, a layer or another section that is made in Python is not valid."""
+    """A value of a section is not valid. Validators raise it with the path below the section."""
 
 
 class SolverDivergedError(UzushioError):

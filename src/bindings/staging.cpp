@@ -1,10 +1,11 @@
 #include "bindings/staging.hpp"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include "bindings/mpi_handle.hpp"
 #include "bindings/staging_python.hpp"
 #include "bindings/unlocked.hpp"
+#include "staging/choose_options.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
@@ -158,6 +160,25 @@ nb::object to_numpy(const staging::ArrayView& view, staging::ScalarType type, nb
 
 namespace {
 
+/// Return the values of a mapping, in YAML's types.
+YAML::Node node_of(nb::handle value) {
+    YAML::Node node;
+    if (nb::isinstance<nb::dict>(value)) {
+        node = YAML::Node(YAML::NodeType::Map);
+        for (const auto& [key, item] : nb::borrow<nb::dict>(value))
+            node[nb::str(key).c_str()] = node_of(item);
+    } else if (nb::isinstance<nb::list>(value)) {
+        node = YAML::Node(YAML::NodeType::Sequence);
+        for (const nb::handle item : value)
+            node.push_back(node_of(item));
+    } else if (nb::isinstance<nb::bool_>(value)) {
+        node = nb::cast<bool>(value);
+    } else if (!value.is_none()) {
+        node = nb::str(value).c_str();
+    }
+    return node;
+}
+
 nb::bytes from_rank_0(const std::optional<std::uintptr_t>& comm, const nb::callable& work) {
     const auto bytes = interruptible([&] {
         const parallel::CollectiveGroup group = staging::stream_group(communicator(comm));
@@ -179,7 +200,7 @@ nb::bytes from_rank_0(const std::optional<std::uintptr_t>& comm, const nb::calla
 void bind_staging(nb::module_& module) {
     nb::register_exception_translator(&translate);
 
-    nb::class_<staging::EngineOptions>(module, "Options", nb::dynamic_attr())
+    nb::class_<staging::EngineOptions>(module, "Options")
         .def(nb::init<>())
         .def_rw("engine", &staging::EngineOptions::engine)
         .def_rw("contact", &staging::EngineOptions::contact)
@@ -204,6 +225,9 @@ void bind_staging(nb::module_& module) {
                          return options.queue.bytes != staging::QueueOptions{}.bytes;
                      })
         .def_ro("checksums", &staging::EngineOptions::checksums)
+        .def_prop_ro("adios2_kind", [](const staging::EngineOptions& o) { return o.adios2.kind; })
+        .def_prop_ro("adios2_parameters",
+                     [](const staging::EngineOptions& o) { return o.adios2.parameters; })
         .def_prop_ro("overwrite", [](const staging::EngineOptions& o) { return o.file.overwrite; })
         .def_prop_ro("fails_on_timeout",
                      [](const staging::EngineOptions& options) {
@@ -214,7 +238,18 @@ void bind_staging(nb::module_& module) {
             [](staging::EngineOptions& options, const std::filesystem::path& folder) {
                 options.file.folder = folder;
             });
-    module.def("parse_options", &staging::parse_options, "yaml"_a, "where"_a);
+    module.def(
+        "parse_options",
+        [](nb::handle options, const std::string& where) {
+            return staging::parse_options(node_of(options), where);
+        },
+        "options"_a, "where"_a);
+    module.def(
+        "choose_options",
+        [](const std::filesystem::path& file, const std::optional<std::uintptr_t>& comm) {
+            return interruptible([&] { return staging::choose_options(file, communicator(comm)); });
+        },
+        "file"_a, "comm"_a.none());
     module.def("engine_names", &staging::engine_names);
     module.def(
         "from_rank_0", &from_rank_0, "comm"_a.none(), "work"_a,

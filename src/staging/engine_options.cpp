@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -29,7 +30,7 @@ struct Value {
     [[noreturn]] void fail(const std::string& problem) const {
         const YAML::Mark mark = node.Mark();
         throw StagingError(sentence(where, mark.is_null() ? "" : sentence(", line ", mark.line + 1),
-                                    ": ", problem));
+                                    where.empty() ? "" : ": ", problem));
     }
     [[noreturn]] void must_be(const std::string& allowed) const {
         std::string is = node.IsScalar()     ? "is \"" + node.Scalar() + "\""
@@ -177,6 +178,18 @@ void read_section(const Value& section, const Keys& keys) {
     }
 }
 
+Set texts(std::map<std::string, std::string>& to) {
+    return [&to](const Value& value) {
+        if (!value.node.IsMap() && !value.node.IsNull())
+            value.must_be("a section of keys and texts");
+        for (const auto& entry : value.node) {
+            const auto key = entry.first.as<std::string>();
+            const Value item{entry.second, value.key + "." + key, value.where};
+            to.insert_or_assign(key, item.text("a text"));
+        }
+    };
+}
+
 Set section(Keys keys) {
     return [keys = std::move(keys)](const Value& value) { read_section(value, keys); };
 }
@@ -217,31 +230,34 @@ Keys keys_of(EngineOptions& options) {
         {"file", section({{"folder", path(options.file.folder)},
                           {"overwrite", yes_or_no(options.file.overwrite)},
                           {"sync", yes_or_no(options.file.sync)}})},
-        // Options of the adios2 package; its engine parses them.
-        {"adios2", [](const Value&) {}},
+        {"adios2", section({{"kind", choice<std::string>(options.adios2.kind,
+                                                         {{"sst", "sst"}, {"bp5", "bp5"}})},
+                            {"parameters", texts(options.adios2.parameters)}})},
     };
 }
 
 } // namespace
 
+EngineOptions parse_options(const YAML::Node& options, const std::string& where) {
+    EngineOptions parsed;
+    require(options.IsMap() || options.IsNull(), where,
+            ": The options must be keys and values, such as \"engine: shm\".");
+    read_section({options, "", where}, keys_of(parsed));
+    return parsed;
+}
+
 EngineOptions parse_options(std::string_view yaml, const std::string& where) {
-    EngineOptions options;
     if (yaml.size() > max_bytes)
         fail_as_too_large(where);
     try {
         const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
         require(documents.size() <= 1, where, ": There must be one document, not ",
                 documents.size(), ".");
-        if (!documents.empty() && !documents[0].IsNull()) {
-            require(documents[0].IsMap(), where,
-                    ": The options must be keys and values, such as \"engine: shm\".");
-            read_section({documents[0], "", where}, keys_of(options));
-        }
+        return documents.empty() ? EngineOptions{} : parse_options(documents[0], where);
     } catch (const YAML::Exception& error) {
         throw StagingError(sentence(where, ", line ", error.mark.line + 1,
                                     ": This is not YAML: ", error.msg, "."));
     }
-    return options;
 }
 
 EngineOptions read_options(const std::filesystem::path& given) {

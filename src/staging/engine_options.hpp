@@ -4,19 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "staging/queue/queue_options.hpp"
+#include "staging/wire/mpi_mode.hpp"
+
+namespace YAML {
+class Node;
+}
 
 namespace uzushio::staging {
-
-/// Data transfer of the engine `mpi` (see docs/theory/staging.md).
-enum class MpiMode : std::uint8_t {
-    two_sided, ///< writers send, readers receive
-    push,      ///< writers put into the readers' memory
-    pull,      ///< readers get from the writers' memory
-};
 
 /// Engine of a stream and its options, from a YAML file or a section of a case file.
 struct EngineOptions {
@@ -49,10 +48,16 @@ struct EngineOptions {
         bool overwrite = false;
         bool sync = true; ///< flush a step to the disk before it is published
     } file;
+
+    struct Adios2 { ///< the engine itself is in Python
+        std::string kind = "sst";
+        std::map<std::string, std::string> parameters;
+    } adios2;
 };
 
 /// Parse options. Throws StagingError with the key, the value and the allowed values. `where` is
 /// the file's name, for messages.
+[[nodiscard]] EngineOptions parse_options(const YAML::Node& options, const std::string& where);
 [[nodiscard]] EngineOptions parse_options(std::string_view yaml, const std::string& where);
 [[nodiscard]] EngineOptions read_options(const std::filesystem::path& file);
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "staging/datamodel/copy.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "staging/datamodel/described_text.hpp"
-#include "staging/datamodel/description.hpp"
+#include "staging/described_text.hpp"
+#include "staging/description.hpp"
 #include "staging/exception_of.hpp"
 #include "staging/notice.hpp"
 #include "staging/process_identity.hpp"

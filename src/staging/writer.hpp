@@ -73,7 +73,8 @@ class Writer {
     /// Remove a block of this rank.
     void remove_block(std::uint64_t id);
 
-    /// Begin a step on all ranks with the same index. Not collective.
+    /// Begin a step, with the same index and time on all ranks. Not collective: it does not
+    /// communicate.
     void begin_step(std::int64_t index, double time);
     /// Put values of a field on a block, with any strides; counts are those of the block's box with
     /// its ghost layers. The values are read in `end_step` and must not change before.

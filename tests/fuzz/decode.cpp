@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"

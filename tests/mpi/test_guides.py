@@ -26,7 +26,7 @@ from command_server import CommandServer
 from conftest import Run, wait
 from PIL import Image
 
-from uzushio._cli.app import app
+from uzushio._cli.app import application
 from uzushio.staging.options import parse_options
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,7 @@ def parse(words: list[str]) -> None:
         assert (ROOT / words[1]).is_file()
     else:
         assert words[0] == "uzushio", words
-        group: Any = typer.main.get_command(app)
+        group: Any = typer.main.get_command(application())
         if words[1].startswith("--"):
             assert words[1] in [name for option in group.params for name in option.opts], words
             return
@@ -285,7 +285,7 @@ def test_wave(start: Start, python: Path, mpi_run: Run, tmp_path: Path, engine: 
     options = {"engine": "shm", "queue": {"policy": "block"}}
     if engine == "printed":
         options = yaml.safe_load(printed)
-        assert parse_options(printed, "options").engine == "tcp"
+        assert parse_options(options).engine == "tcp"
         reading = reading.replace("block.view(", "block.values(")  # by TCP there are copies only
     options |= {"wait_for_readers": 1, "wait_limit": "60 s"}
     (tmp_path / "staging.yaml").write_text(yaml.safe_dump(options))

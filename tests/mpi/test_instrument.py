@@ -18,7 +18,7 @@ from command_server import CommandServer
 
 import uzushio
 from uzushio import staging
-from uzushio._cli.build import installation
+from uzushio._cli.config import installation
 from uzushio.staging import Reader, Step
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -416,7 +416,7 @@ def test_inspect_prints_what_a_stream_offers(
 ) -> None:
     from rich.console import Console
 
-    from uzushio._cli.inspect import inspect
+    from uzushio._cli.inspect import print_stream
 
     with box_writer(options("file", tmp_path)) as writer:
         writer.field("u", "box", unit="m/s")
@@ -424,7 +424,7 @@ def test_inspect_prints_what_a_stream_offers(
         for index in range(3):
             with writer.step(index, 0.5 * index):
                 writer.put("u", numbers(4, 5, 6) + index)
-    assert inspect(str(tmp_path / "s.zarr"), Console(width=200), 0, 10.0) == 3
+    assert print_stream(str(tmp_path / "s.zarr"), Console(width=200), 0, 10.0) == 3
     printed = capsys.readouterr().out
     assert "0 … 119" in printed and "m/s" in printed and "4 × 5 × 6" in printed
     assert "step 2  t 1  " in printed and "u 2 … 121" in printed

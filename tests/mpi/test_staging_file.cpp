@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "staging/datamodel/read_planner.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "staging/datamodel/copy.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"

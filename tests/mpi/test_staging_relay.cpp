@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "staging/datamodel/read_planner.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/relay/relay.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"

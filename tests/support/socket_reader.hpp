@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "staging/datamodel/read_planner.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/socket/source.hpp"
 #include "support/socket_writer.hpp"

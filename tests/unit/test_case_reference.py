@@ -90,8 +90,6 @@ def test_the_options_of_staging_are_those_of_the_core() -> None:
         listed.setdefault(section, []).append(last)
     assert "adios2" in listed
     for section, keys in listed.items():
-        if section == "adios2":  # read in Python
-            continue
         wrong = {"nothing": 1}
         with pytest.raises(StagingError) as refused:
             parse_options({section: wrong} if section else wrong, "options")

@@ -20,7 +20,7 @@ from uzushio._base.config.yaml_file import parse_value
 from uzushio.errors import CaseError, PipelineError, StagingError
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.model import load
-from uzushio.staging.options import parse_options
+from uzushio.staging.options import choose_options
 
 LEVELS = "abcdefghijklm"
 BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
@@ -93,16 +93,20 @@ def test_many_mistakes_are_listed_in_part(tmp_path: Path, text: str, sentence: s
 
 
 @pytest.mark.parametrize("text", [BOMB, MERGES, "adios2: " + "[" * 100_000, "a: &a [*a]"])
-def test_options_of_staging_have_the_limits_too(text: str) -> None:
-    with pytest.raises(StagingError, match="options"):
-        parse_options(text, "options")
-    with pytest.raises(StagingError, match="options"):
-        parse_options("adios2:\n" + "".join(f"  {one}\n" for one in text.splitlines()), "options")
+def test_options_of_staging_have_the_limits_too(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    parameters = "adios2:\n parameters:\n" + "".join(f"  {one}\n" for one in text.splitlines())
+    for content in (text, parameters):
+        file.write_text(content)
+        with pytest.raises(StagingError, match=r"options\.yaml"):
+            choose_options(file)
 
 
-def test_options_of_staging_have_a_size() -> None:
+def test_options_of_staging_have_a_size(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("# " + "x" * 600_000 + "\nengine: shm")
     with pytest.raises(StagingError, match="500 kB"):
-        parse_options("# " + "x" * 600_000 + "\nengine: shm", "options")
+        choose_options(file)
 
 
 WRONG = [

@@ -170,11 +170,12 @@ if comm.rank == 0:
     Path("p.yaml").write_text("actions:\\n- {plot: {series: {fields: [u], reduce: [mean]}}}\\n")
 comm.Barrier()
 memory.node_memory = lambda: memory.FreeMemory(1000.0, "free memory")
-from uzushio._cli.render import RenderOptions, render
+from uzushio._cli.render import RenderOptions
+from uzushio._cli.rendering import render_stream
 from uzushio._cli.start import run_on_ranks
 from uzushio.staging.contact import Contact
-options = RenderOptions(Path("p.yaml"), Contact("box.zarr"), Path("out"))
-sys.exit(run_on_ranks(lambda comm: render(options, comm), None, False))
+options = RenderOptions(Path("p.yaml"), "box.zarr", Path("out"))
+sys.exit(run_on_ranks(lambda comm: render_stream(options, Contact("box.zarr"), comm), None, False))
 """
 
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/crc32c.hpp"

@@ -80,7 +80,7 @@ checksums: true
 tcp: {listen: "::", port: 47000, advertise: login.example, tls: true}
 mpi: {mode: push}
 file: {folder: out.zarr, overwrite: true}
-adios2: {engine: SST, parameters: {MarshalMethod: BP5}}
+adios2: {kind: bp5, parameters: {MarshalMethod: BP5, QueueLimit: 3}}
 )",
                                                 "case.yaml");
     EXPECT_EQ(options.engine, "tcp");
@@ -102,6 +102,9 @@ adios2: {engine: SST, parameters: {MarshalMethod: BP5}}
     EXPECT_EQ(options.mpi.mode, MpiMode::push);
     EXPECT_EQ(options.file.folder, "out.zarr");
     EXPECT_TRUE(options.file.overwrite);
+    EXPECT_EQ(options.adios2.kind, "bp5");
+    EXPECT_EQ(options.adios2.parameters,
+              (std::map<std::string, std::string>{{"MarshalMethod", "BP5"}, {"QueueLimit", "3"}}));
 }
 
 TEST(StagingOptions, SizesAndTimesHaveTheUnitsOfCaseFiles) {

@@ -11,7 +11,7 @@
 #include "staging/datamodel/model_error.hpp"
 #include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/run_cursor.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "support/seeded.hpp"
 

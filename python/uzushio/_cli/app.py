@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -13,43 +15,29 @@ from typer.main import get_command_name
 from uzushio import __version__
 from uzushio._base.error_text import capitalised, memory_sentence, system_sentence
 from uzushio._base.terminal import discard, warn
-from uzushio._cli.bench import bench
-from uzushio._cli.build import config
-from uzushio._cli.cases import check, init, schema
-from uzushio._cli.pictures import render, report, view
-from uzushio._cli.place import place
-from uzushio._cli.run import assimilate, figures, run
 from uzushio._cli.start import fail
-from uzushio._cli.streams import inspect, plan, relay
-from uzushio._cli.tuning import tune, tuning_worker
 from uzushio.errors import MemoryShortageError, OutputError, UzushioError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Massively parallel flow simulation.",
+#: Commands, each a function in the module of its name.
+COMMANDS = (
+    "run",
+    "assimilate",
+    "check",
+    "init",
+    "schema",
+    "plan",
+    "config",
+    "inspect",
+    "relay",
+    "render",
+    "view",
+    "report",
+    "figures",
+    "tune",
+    "place",
+    "tuning_worker",
+    "bench",
 )
-
-for _command in (
-    run,
-    assimilate,
-    check,
-    init,
-    schema,
-    plan,
-    config,
-    inspect,
-    relay,
-    render,
-    view,
-    report,
-    figures,
-    tune,
-    place,
-):
-    app.command()(_command)
-app.command(hidden=True)(tuning_worker)
-app.add_typer(bench, name="bench")
 
 
 def _print_version(wanted: bool) -> None:
@@ -58,7 +46,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
@@ -80,8 +67,23 @@ def _flowing(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _name(command: typer.models.CommandInfo) -> str:
-    return get_command_name(getattr(command.callback, "__name__", ""))
+def application(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with some of its commands, whose modules alone are imported."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        callback=_options,
+        help="Massively parallel flow simulation.",
+    )
+    for name in names:
+        command = getattr(import_module(f"uzushio._cli.{name}"), name)
+        if isinstance(command, typer.Typer):
+            for inner in command.registered_commands:
+                inner.help = _flowing(str(inner.callback.__doc__))
+            app.add_typer(command, name=name)
+        else:
+            app.command(hidden=name == "tuning_worker", help=_flowing(command.__doc__))(command)
+    return app
 
 
 def main() -> None:
@@ -89,15 +91,10 @@ def main() -> None:
     warnings.showwarning = _show_warning
     # Else --install-completion takes no name of a shell and installs that of the calling process.
     os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    # To build the parameters of all commands takes a third of the time of a short one.
-    named = [command for command in app.registered_commands if _name(command) in sys.argv[1:2]]
-    if named:
-        app.registered_commands, app.registered_groups = named, []
-    for command in (*app.registered_commands, *bench.registered_commands):
-        command.help = command.help or _flowing(getattr(command.callback, "__doc__", None) or "")
+    named = [name for name in COMMANDS if get_command_name(name) in sys.argv[1:2]]
     try:
         try:
-            app(prog_name="uzushio")
+            application(named or COMMANDS)(prog_name="uzushio")
         finally:
             sys.stdout.flush()
     except UzushioError as error:

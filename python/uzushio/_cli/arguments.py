@@ -1,9 +1,13 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands have, each declared once."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +16,34 @@ from uzushio._base.config.quantities import parse_size
 from uzushio._base.parallel.affinity import Policy
 from uzushio._cli.completion import case_names, keys_of_case
 from uzushio.errors import UzushioError
+
+if TYPE_CHECKING:
+    from uzushio.staging.contact import Contact
+
+
+def flattened(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters of dataclasses are replaced by the fields of these."""
+    own = inspect.signature(command, eval_str=True).parameters
+    groups = {
+        name: inspect.signature(one.annotation, eval_str=True).parameters
+        for name, one in own.items()
+        if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+    }
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, fields in groups.items():
+            given[name] = own[name].annotation(**{field: given.pop(field) for field in fields})
+        command(**given)
+
+    flat = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # in any order
+        for name in own
+        for one in (groups[name].values() if name in groups else (own[name],))
+    ]
+    called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in flat}
+    return called
 
 
 def path_argument(text: str) -> Path:
@@ -126,3 +158,23 @@ CaseName = Annotated[
         autocompletion=case_names,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class StreamArguments:
+    """Arguments of a reader of a stream."""
+
+    stream: Annotated[
+        str, typer.Option(help="Expected name of the stream; another one is an error.")
+    ] = ""
+    wait: Annotated[float, typer.Option(min=0.0, help="Timeout in seconds of the writer.")] = 60.0
+    secret: Secret = ""
+    tls: Annotated[bool, typer.Option("--tls", help="For host:port: the writer uses TLS.")] = False
+    no_verify: NoVerify = False
+
+    def contact(self, source: str) -> Contact:
+        """Return the contact of the stream that `source` leads to."""
+        from uzushio.staging.contact import Contact
+
+        verify = False if self.no_verify else None
+        return Contact(source, self.stream, self.wait, self.secret, self.tls, verify)

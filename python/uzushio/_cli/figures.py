@@ -1,89 +1,48 @@
-"""Write the results of a run or an assimilation again, from a checkpoint (`uzushio figures`)."""
+"""`uzushio figures`."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from uzushio._base.files import read_summary
-from uzushio._base.parallel import memory
-from uzushio._base.parallel.sync import collective
-from uzushio._base.store import checkpoint
-from uzushio._job import run_folder
-from uzushio._job.case_job import CaseJob
+import typer
+
+from uzushio._base.parallel.signals import exit_on_signal
+from uzushio._cli.arguments import Debug, Fallback, Quiet, Ranks, path_argument
+from uzushio._cli.start import run_on_ranks, start_job
 from uzushio._job.options import Options
-from uzushio._job.restart import without_job
-from uzushio._job.results import RunResults
-from uzushio._job.saved_state import restore
-from uzushio.case import registry
-from uzushio.case.model import Case, Output, load_case, read_document
-from uzushio.errors import OutputError
-from uzushio.solvers.contract import Solver
-from uzushio.solvers.statistics.averages import TimeAverage
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def write_again(comm: MPI.Comm, options: Options) -> int:
-    """Write the data, figures and summary of a run or an assimilation again (collective).
+def figures(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            parser=path_argument,
+            help="Folder of a run or an assimilation, or of one of its checkpoints.",
+        ),
+    ],
+    ranks: Ranks = None,
+    restart_fallback: Fallback = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write statistics, figures and summary of a run again, from its newest checkpoint.
 
-    Returns:
-        The exit status, as `ResultWriter.write`.
-
-    Raises:
-        UzushioError: there is no run or no checkpoint, or another job works in the folder.
+    For a run that was killed, had no space for them, or ran with --no-figures. No step is computed.
+    Of an assimilation: estimate, history, figures and summary, without an iteration. uzushio report
+    makes a page of them.
     """
-    where = options.restart
-    assert where is not None
-    run = checkpoint.run_of(where)
-    assimilation, overrides = case_of(run, comm)
-    options = replace(options, out=run)
-    if assimilation:
-        from uzushio.assimilation import again
+    exit_on_signal("Stopped before the first figure; nothing was written.")
+    options = Options(restart=folder, fallback=restart_fallback, quiet=quiet)
+    start_job(ranks)
 
-        return again.write_again(run, overrides, comm, options)
-    case = load_case(run / run_folder.CASE, overrides)
-    kind = registry.solver_class(case.solver)
-    with CaseJob(case, case.checkpoint, comm, options) as job:
-        job.reopen(RunResults.modules(kind, case, figures=True))
-        memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
-        solver, average = kind(case, comm), TimeAverage()
-        found = restore(where, case, solver, comm, options.fallback, job.warn)
-        job.restored = job.latest = found.path
-        with collective(comm):
-            if job.rank == 0 and found.manifest.statistics.get("samples"):
-                average.restore(*found.averages())
-        results = RunResults(job=job, case=case, solver=solver, average=average)
-        return results.write(_head(job, case, solver))
+    def work(comm: MPI.Intracomm) -> int:
+        from uzushio._cli.writing_again import write_again
 
+        return write_again(comm, options)
 
-def case_of(run: Path, comm: MPI.Comm) -> tuple[bool, list[str]]:
-    """Return whether a run is an assimilation, and overrides of its case (collective).
-
-    The overrides reset publishing and the decomposition.
-    """
-    file = run / run_folder.CASE
-    assimilation, overrides = False, list[str]()
-    with collective(comm):
-        if comm.rank == 0:
-            if not file.is_file():
-                raise OutputError(f"{run} holds no {run_folder.CASE}; name the folder of a run.")
-            values = read_document(file).values
-            assimilation = "model" in values
-            overrides = [*([] if assimilation else ["publish=null"]), *without_job(file)]
-            if not (values.get("output") or {}).get("figures", True):
-                overrides.append(f"output.figures={json.dumps(Output().figures)}")
-    result: tuple[bool, list[str]] = comm.bcast((assimilation, overrides))
-    return result
-
-
-def _head(job: CaseJob, case: Case, solver: Solver) -> dict[str, Any]:
-    """Return the summary's entries beside results: the earlier ones if known (collective)."""
-    before = job.comm.bcast(read_summary(job.path) if job.rank == 0 else None)
-    if before.get("step") == solver.step_index:
-        return dict(before)
-    unknown = {"steps_done": None, "seconds_per_step": None, "published": None}
-    return {**job.summary_head(case.solver, solver.step_index, None), **unknown}
+    raise SystemExit(run_on_ranks(work, ranks, debug))

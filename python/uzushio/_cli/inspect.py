@@ -1,15 +1,20 @@
-"""Content of a stream as tables: `uzushio inspect`."""
+"""`uzushio inspect`: prints the content of a stream as tables."""
 
 from __future__ import annotations
 
 import time
+from os.path import expanduser
+from typing import Annotated
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from uzushio._base.config.quantities import show_size
+from uzushio._base.parallel.console import standard_console
 from uzushio._base.terminal import print_table
+from uzushio._cli.arguments import NoVerify, Secret
 from uzushio.domain.box import Box
 from uzushio.errors import StagingError
 from uzushio.staging.datamodel import Field, Mesh
@@ -18,6 +23,29 @@ from uzushio.staging.step import Step
 
 
 def inspect(
+    contact: Annotated[
+        str,
+        typer.Argument(
+            parser=expanduser,
+            metavar="CONTACT",
+            help="A contact file, host:port, or a folder of stored steps.",
+        ),
+    ],
+    steps: Annotated[
+        int, typer.Option(min=0, help="Number of steps to read; 0: until the stream ends.")
+    ] = 1,
+    limit: Annotated[
+        float, typer.Option(min=0.0, help="Timeout in seconds, of the writer and of each step.")
+    ] = 60.0,
+    secret: Secret = "",
+    no_verify: NoVerify = False,
+) -> None:
+    """Print the meshes, fields and blocks of a running or stored stream, and their ranges."""
+    verify = False if no_verify else None
+    print_stream(contact, standard_console(highlight=False), steps, limit, secret, verify)
+
+
+def print_stream(
     contact: str,
     console: Console,
     steps: int,

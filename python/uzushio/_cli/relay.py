@@ -6,12 +6,18 @@ import json
 import os
 import sys
 import time
+from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from uzushio._base.config.quantities import show_size
 from uzushio._base.error_text import memory_sentence, system_sentence
-from uzushio._base.parallel import memory
+from uzushio._base.parallel import launch
+from uzushio._base.parallel import memory as node_memory
+from uzushio._cli.arguments import path_option, size_argument
+from uzushio._cli.start import run_on_ranks, start_job
 from uzushio._job.job import Job
 from uzushio.errors import MemoryShortageError, OutputError
 from uzushio.staging.relay import Relay, RelayOptions, RelayProgress, RelayStatus
@@ -26,6 +32,90 @@ _ADVICE = (
 
 
 def relay(
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            parser=expanduser,
+            metavar="CONTACT",
+            help="Contact file of the writer or of another relay; or host:port.",
+        ),
+    ],
+    target: Annotated[
+        Path,
+        path_option(
+            "--to", metavar="CONTACT", help="Contact file to write, for readers or relays."
+        ),
+    ],
+    listen: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 or :: for all.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port of rank 0; further ranks use the next ones. 0: any free port.",
+        ),
+    ] = 0,
+    advertise: Annotated[
+        str, typer.Option(metavar="HOST", help="Host name that readers connect to.")
+    ] = "",
+    tls: Annotated[bool, typer.Option("--tls", help="Use TLS 1.3 towards readers.")] = False,
+    secret: Annotated[
+        str,
+        typer.Option(envvar="UZUSHIO_SECRET", help="Secret in hexadecimal, for --from host:port."),
+    ] = "",
+    from_tls: Annotated[
+        bool, typer.Option("--from-tls", help="With --from host:port: the writer uses TLS.")
+    ] = False,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Maximum memory of a rank.")
+    ] = "64 MiB",
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="End with the writer instead of waiting for the next one."),
+    ] = False,
+    wait: Annotated[
+        float, typer.Option(min=0.0, help="With --once: timeout in seconds of the writer.")
+    ] = 60.0,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Start an MPI job of this many ranks, which share the writer's ranks."
+        ),
+    ] = None,
+    verbose: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Interval of progress lines on stderr."),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        path_option(
+            metavar="FILE",
+            help="Write a summary in JSON at the end; uzushio report finds relay*.json.",
+        ),
+    ] = None,
+) -> None:
+    """Forward a stream from the network of a writer to that of its readers.
+
+    Readers attach to the contact file that --to names. The relay stores no step. Writers and
+    readers may start and end at any time; Ctrl-C or SIGTERM ends the relay.
+
+    On a gateway between the two: uzushio relay --from flow.contact --to outside.contact
+    --listen 0.0.0.0 --port 47000 --tls; then copy outside.contact to where the readers are.
+    """
+    start_job(ranks, stopped=0)
+    size = size_argument("--memory", memory)
+    options = RelayOptions(
+        source, target, secret, from_tls, listen, port, advertise, tls, size, once, wait
+    )
+    if launch.ranks_around() is None:
+        raise SystemExit(forward(options, None, verbose, summary))
+    raise SystemExit(run_on_ranks(lambda comm: forward(options, comm, verbose, summary), ranks))
+
+
+def forward(
     options: RelayOptions, comm: MPI.Comm | None, every: float | None, summary: Path | None = None
 ) -> int:
     """Forward a stream until a signal, and return the exit status (collective).
@@ -52,7 +142,7 @@ def _serve(
     options: RelayOptions, comm: MPI.Comm | None, job: Job, every: float | None, path: Path | None
 ) -> None:
     began, parent = time.monotonic(), os.getppid()
-    memory.require(comm, options.memory, "the relay", _ADVICE)
+    node_memory.require(comm, options.memory, "the relay", _ADVICE)
     server = Relay(options, comm)
     job.say(f"Readers attach to {options.target}; Ctrl-C ends the relay.")
     name = "relay" if comm is None or comm.size == 1 else f"relay, rank {comm.rank}"

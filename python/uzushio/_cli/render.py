@@ -1,278 +1,102 @@
-"""`uzushio render`: applies a pipeline to the steps of a stream until its end or a signal."""
+"""`uzushio render`."""
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from uzushio import __version__
-from uzushio._base.files import SUMMARY, write_summary
-from uzushio._base.parallel.sync import collective
-from uzushio._job import run_folder
-from uzushio._job.job import Job
-from uzushio._job.job_folder import JobFolder
-from uzushio.errors import (
-    OutputError,
-    PeerSilent,
-    PipelineError,
-    StagingError,
+import typer
+
+from uzushio._base.parallel.signals import exit_on_signal
+from uzushio._cli.arguments import (
+    Debug,
+    Ranks,
+    StreamArguments,
+    flattened,
+    path_argument,
+    path_option,
 )
-from uzushio.pipeline.model import PipelineDefinition, load
-from uzushio.pipeline.pipeline import Pipeline
-from uzushio.viewer.sources import contact_of
+from uzushio._cli.start import run_on_ranks, start_job
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from uzushio.staging.contact import Contact
-    from uzushio.staging.reader import Reader
-
-#: Mark of a folder of results: all files in it are the job's.
-MARK = ".uzushio-render"
-#: Maximum time between two votes of the ranks, seconds.
-_VOTE_INTERVAL = 0.5
-
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Arguments of the command line.
+    """Results of a rendering job, and its limits."""
 
-    Attributes:
-        pipeline: file.
-        contact: the stream.
-        out: folder of the results.
-        overwrite: whether an earlier job's results there are removed.
-        limit: timeout of each step, seconds.
-        every: seconds between lines of progress.
-        quiet: print errors and warnings only.
+    pipeline: Annotated[
+        Path,
+        typer.Argument(
+            parser=path_argument,
+            metavar="PIPELINE.yaml",
+            help="The pipeline to apply to each step.",
+        ),
+    ]
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            parser=expanduser,
+            metavar="CONTACT|RUN|STORE",
+            help="Contact file of the writer or of a relay; host:port; the folder of a run; or a "
+            "folder of stored steps, during or after the run.",
+        ),
+    ]
+    out: Annotated[
+        Path, path_option(metavar="DIR", help="Folder of the results, of this job only.")
+    ] = Path("rendered")
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Remove the results of an earlier job in that folder."),
+    ] = False
+    limit: Annotated[float, typer.Option(min=0.0, help="Timeout in seconds of each step.")] = 3600.0
+    progress: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Between lines of progress.")
+    ] = 5.0
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")] = False
+
+
+@flattened
+def render(
+    options: RenderOptions,
+    reader: StreamArguments,
+    ranks: Ranks = None,
+    checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoint",
+            help="Use the checkpoints of the run --from instead of a stream, or one checkpoint; "
+            "needs the memory of the run.",
+        ),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Make pictures, movies and more of the steps of a running solver, or of stored steps.
+
+    docs/how-to/pipelines.md describes PIPELINE.yaml. The job may be started before the solver, or
+    while it runs. It ends with the stream; Ctrl-C and SIGTERM finish the movies and end it earlier.
+    DIR/summary.json lists the results and the time of each stage.
+
+    Live: uzushio render pipeline.yaml --from runs/channel/channel.contact --ranks 2
+
+    Later: uzushio render pipeline.yaml --from runs/channel/published/channel.zarr
+
+    Of a run without published steps: uzushio render pipeline.yaml --from runs/channel --checkpoint
     """
+    exit_on_signal()
+    start_job(ranks)
 
-    pipeline: Path
-    contact: Contact
-    out: Path
-    overwrite: bool = False
-    limit: float = 3600.0
-    every: float = 5.0
-    quiet: bool = False
+    def draw(comm: MPI.Comm) -> int:
+        if checkpoint:
+            from uzushio._cli.render_checkpoints import render_checkpoints
 
+            return render_checkpoints(options, comm)
+        from uzushio._cli.rendering import render_stream
 
-def render(options: RenderOptions, comm: MPI.Comm) -> int:
-    """Apply the pipeline on the ranks of `comm` (collective).
+        return render_stream(options, reader.contact(options.source), comm)
 
-    Returns:
-        The exit status: 0 at the stream's end, 128 plus the signal when stopped, 1 when the writer
-        failed or an action failed.
-    """
-    loaded = load(options.pipeline)
-    options = replace(options, contact=_stream_of(options.contact, comm))
-    folder = JobFolder(options.out, MARK, "a reader job")
-    return _Rendering(options, loaded, folder, Job(comm, folder, quiet=options.quiet)).execute()
-
-
-def check_results(folder: JobFolder, options: RenderOptions) -> None:
-    """Raise `OutputError` if a folder holds files that this job must not remove (rank 0)."""
-    if folder.found() and not options.overwrite:
-        raise OutputError(
-            f"{options.out} holds the results of another reader job; choose another "
-            "folder with --out, or say --overwrite to remove them."
-        )
-
-
-def _stream_of(contact: Contact, comm: MPI.Comm) -> Contact:
-    """Return the contact of a run whose folder is given (collective).
-
-    Raises:
-        StagingError: the run has published no steps.
-    """
-    found = ""
-    with collective(comm):
-        if comm.rank == 0:
-            run = Path(os.path.expanduser(contact.contact))
-            found = contact_of(contact.contact) if (run / run_folder.MARK).is_file() else ""
-    found = comm.bcast(found)
-    return replace(contact, contact=found) if found else contact
-
-
-class _Rendering:
-    """Pipeline on the steps of a stream, from the first check of the folder to the summary."""
-
-    def __init__(
-        self, options: RenderOptions, loaded: PipelineDefinition, folder: JobFolder, job: Job
-    ) -> None:
-        self._options, self._loaded, self._folder, self._job = options, loaded, folder, job
-        self._comm = job.comm
-        with collective(self._comm):
-            if job.rank == 0:
-                folder.check_free()
-                check_results(self._folder, self._options)
-        self._silent = job.vote.add(self._is_silent, rank=0)
-        self._claimed = False
-        self._began = self._said = self._heard = time.monotonic()
-        self._dropped, self._waited = 0, 0.0
-
-    def execute(self) -> int:
-        """Attach, process the steps, and complete the results, also after an error."""
-        options, job = self._options, self._job
-        reader = options.contact.attach(self._comm)
-        job.say(f"Attached to {options.contact.contact}; results go to {options.out}.")
-        error: StagingError | PipelineError | None = None
-        received = 0
-        with job:
-            pipeline = Pipeline(self._loaded, self._comm, options.out, job.warn)
-            try:
-                received = self._follow(reader, pipeline)
-            except StagingError as failure:
-                error = failure
-            except PipelineError as failure:
-                if not pipeline.stopped:
-                    pipeline.close()
-                    reader.detach()
-                    raise
-                error = failure
-            except BaseException:
-                pipeline.close()
-                raise
-            if not pipeline.stopped:
-                try:
-                    pipeline.finish()
-                except PipelineError as failure:  # an action that is to stop all
-                    error = error or failure
-            pipeline.close()
-            whole = self._summarise(pipeline, self._ending(error, received))
-        if not isinstance(error, StagingError):
-            reader.detach()
-        if error is not None:
-            raise type(error)(
-                f"{str(error).rstrip('.')}. The results before are complete, in {options.out}."
-            ) from error
-        if received:
-            return 128 + received
-        return 1 if self._comm.allreduce(pipeline.failures) or not whole else 0
-
-    def _follow(self, reader: Reader, pipeline: Pipeline) -> int:
-        """Process steps until the end of the stream or a signal; return the signal, or 0."""
-        self._began = self._heard = time.monotonic()
-        while True:
-            began = time.monotonic()
-            step = reader.next(_VOTE_INTERVAL)
-            self._waited += time.monotonic() - began
-            if step is not None:
-                self._dropped = reader.dropped
-                if not self._claimed:  # results of an earlier job stay until the first step
-                    pipeline.update_stream(step)
-                    self._claim()
-                pipeline.step(step, reader.release)
-                reader.release()
-                self._heard = time.monotonic()
-            if received := self._job.take_vote():
-                return received
-            if reader.ended:
-                return 0
-            if self._silent.agreed:
-                raise PeerSilent(
-                    f"No step was received within {self._options.limit:g} s; the writer is slower "
-                    "than --limit, or stopped."
-                )
-            self._progress(pipeline)
-
-    def _is_silent(self) -> bool:
-        return time.monotonic() - self._heard > self._options.limit
-
-    def _claim(self) -> None:
-        """Lock the folder, remove the results of an earlier job, and mark it (collective)."""
-        with collective(self._comm):
-            if self._job.rank == 0:
-                check_results(self._folder, self._options)
-                self._folder.lock()
-                self._folder.clear()
-                self._folder.write_mark({"uzushio": __version__})
-        self._claimed = True
-
-    def _progress(self, pipeline: Pipeline) -> None:
-        now = time.monotonic()
-        if now - self._said < self._options.every:
-            return
-        self._said = now
-        counts = pipeline.counts
-        if counts.steps:
-            self._job.say(f"{self._state(pipeline)}; waiting {100 * self._share():.0f} %")
-        else:
-            self._job.say("no step yet")
-
-    def _state(self, pipeline: Pipeline) -> str:
-        counts = pipeline.counts
-        each = f" ({pipeline.busy / counts.used:.3g} s each)" if counts.used else ""
-        return (
-            f"step {counts.last}, t = {counts.time:.4g}: {counts.steps} steps seen, {counts.used} "
-            f"used{each}, {pipeline.pictures} pictures, {self._dropped} dropped"
-        )
-
-    def _share(self) -> float:
-        """Return the share of the time spent waiting for steps."""
-        return self._waited / max(1e-9, time.monotonic() - self._began)
-
-    def _ending(self, error: StagingError | PipelineError | None, received: int) -> str:
-        if error is not None:
-            return f"failed: {error}"
-        if received:
-            return f"stopped by {signal.Signals(received).name}"
-        return "the stream ended"
-
-    def _summarise(self, pipeline: Pipeline, ending: str) -> bool:
-        """Write the summary; return False if that failed (collective)."""
-        out, failure, earlier = self._options.out, "", False
-        try:
-            if not self._claimed:
-                with collective(self._comm):
-                    found = self._job.rank == 0 and bool(self._folder.found())
-                earlier = self._comm.bcast(found)
-            if not self._claimed and not earlier:
-                self._claim()
-            if not earlier:
-                self._write_summary(pipeline, ending)
-        except OutputError as error:
-            failure = str(error)
-        state = self._state(pipeline) if pipeline.counts.steps else "no step was seen"
-        self._job.say(f"{ending[0].upper()}{ending[1:]}: {state}.")
-        if earlier:
-            self._job.say(f"The results of an earlier job in {out} were kept.")
-            return True
-        if failure:
-            self._job.warn(
-                f"The job's summary could not be written: {failure} The results are in {out}, and "
-                f"'uzushio report {out}' makes a page of them."
-            )
-            return False
-        if pipeline.failures:
-            failures = f"Actions failed {pipeline.failures} times"
-            self._job.warn(f"{failures}; see {out / SUMMARY}.")
-        self._job.say(f"Wrote {out / SUMMARY} and the files that it lists.")
-        return True
-
-    def _write_summary(self, pipeline: Pipeline, ending: str) -> None:
-        """Write the summary, with the timings of the slowest rank in each stage (collective)."""
-        summary: dict[str, Any] = pipeline.summary()
-        ranks = self._comm.gather((summary["seconds"], summary["bytes_read"]))
-        with collective(self._comm):
-            if ranks is None:
-                return
-            stages = {name: None for seconds, _ in ranks for name in seconds}
-            summary |= {
-                "contact": self._options.contact.contact,
-                "version": __version__,
-                "ranks": self._comm.size,
-                "ending": ending,
-                "dropped": self._dropped,
-                "seconds_total": time.monotonic() - self._began,
-                "seconds_waiting": self._waited,
-                "seconds_working": pipeline.busy,
-                "seconds": {
-                    name: max(seconds.get(name, 0.0) for seconds, _ in ranks) for name in stages
-                },
-                "bytes_read": sum(read for _, read in ranks),
-            }
-            write_summary(self._options.out, summary)
+    raise SystemExit(run_on_ranks(draw, ranks, debug))

@@ -12,8 +12,8 @@ from uzushio import __version__
 from uzushio._base.parallel import memory
 from uzushio._base.parallel.sync import collective
 from uzushio._base.store import checkpoint
-from uzushio._cli.figures import case_of
-from uzushio._cli.render import MARK, RenderOptions, check_results
+from uzushio._cli.rendering import MARK, check_results
+from uzushio._cli.writing_again import case_of
 from uzushio._job import run_folder
 from uzushio._job.job import Job
 from uzushio._job.job_folder import JobFolder
@@ -27,6 +27,8 @@ from uzushio.errors import CheckpointError, UzushioError
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio._cli.render import RenderOptions
+
 
 def render_checkpoints(options: RenderOptions, comm: MPI.Comm) -> int:
     """Apply the pipeline to the checkpoints of a run, oldest first (collective).
@@ -35,7 +37,7 @@ def render_checkpoints(options: RenderOptions, comm: MPI.Comm) -> int:
     computed.
 
     Args:
-        options: options of the command; the contact is the folder of the run, or of one of its
+        options: options of the command; the source is the folder of the run, or of one of its
             checkpoints.
         comm: the ranks.
 
@@ -45,7 +47,7 @@ def render_checkpoints(options: RenderOptions, comm: MPI.Comm) -> int:
     Raises:
         UzushioError: there is no run or no checkpoint, or the pipeline does not fit its fields.
     """
-    where = Path(os.path.expanduser(options.contact.contact))
+    where = Path(os.path.expanduser(options.source))
     run = checkpoint.run_of(where)
     assimilation, overrides = case_of(run, comm)
     if assimilation:

@@ -1,263 +1,73 @@
-"""`uzushio tune`: from the case to the stored result."""
+"""`uzushio tune`."""
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from uzushio import __version__
-from uzushio._base.config import user_cache
-from uzushio._base.config.quantities import parse_time
-from uzushio._base.error_text import system_sentence
-from uzushio._base.files import atomic_write
-from uzushio._base.parallel import launch
-from uzushio._base.parallel.console import standard_console
-from uzushio._base.parallel.memory import node_memory
-from uzushio._base.terminal import print_table
-from uzushio._cli.start import run_on_ranks
-from uzushio._job.job import Job
-from uzushio._job.job_folder import JobFolder
-from uzushio.errors import CaseError, LaunchError, OutputError
-from uzushio.tuning import report
-from uzushio.tuning.declared import Declared, declare
-from uzushio.tuning.journal import FILE as JOURNAL
-from uzushio.tuning.journal import open_storage, silence_optuna
-from uzushio.tuning.result_cache import TuningResult, load_result, store_result
-from uzushio.tuning.runner import JobPointRunner
-from uzushio.tuning.search import Search
-from uzushio.tuning.search_result import SearchBudget, SearchResult, SearchSettings
-from uzushio.tuning.space import Space, check
-from uzushio.tuning.subject import Machine
-from uzushio.tuning.use import count
+import typer
 
-#: Mark of the folder of a tuning, with the subject of the tuning.
-MARK = ".uzushio-tuning"
-RESULT = "tuning.json"
-#: Maximum share of the free memory for points that are set up at a time.
-_MEMORY_SHARE = 0.5
+from uzushio._base.parallel.signals import restore_default_signals
+from uzushio._cli.arguments import CaseFile, Overrides, Quiet, flattened, path_option
 
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """Arguments of the command line.
+    """Arguments of `uzushio tune`."""
 
-    Attributes:
-        case: file.
-        overrides: of the case.
-        ranks: number of ranks of the job that times points, and of the runs to tune.
-        budget: as text, "40" or "5 min".
-        out: folder of the tuning; None: named after the case and the ranks.
-        overwrite: remove the tuning that the folder holds.
-        repetitions: of each point.
-        baseline: whether a random search runs beside.
-        limit: timeout of one repetition, seconds.
-        seed: of the random numbers.
-        keep: whether later runs use the result.
-        quiet: print errors only.
+    case: CaseFile
+    ranks: Annotated[
+        int,
+        typer.Option(min=1, help="Ranks of the runs to tune; trials run in an MPI job of as many."),
+    ] = 1
+    overrides: Overrides = None
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="TRIALS|TIME", help="Number of trials, as 40, or total time, as '5 min'."
+        ),
+    ] = "40"
+    out: Annotated[
+        Path | None,
+        path_option(
+            metavar="DIR",
+            help="Folder of the tuning. Default: tuned/CASE-RANKS. An interrupted tuning of the "
+            "same case continues there.",
+        ),
+    ] = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Discard the tuning in that folder.")
+    ] = False
+    repetitions: Annotated[
+        int, typer.Option(min=2, help="Repetitions of each point; twice as many in the finals.")
+    ] = 4
+    baseline: Annotated[
+        bool, typer.Option(help="Run a random search of as many trials beside, for comparison.")
+    ] = True
+    limit: Annotated[
+        float,
+        typer.Option(min=1.0, metavar="SECONDS", help="Timeout of one repetition of a point."),
+    ] = 120.0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0
+    keep: Annotated[bool, typer.Option(help="Let later runs use the values found.")] = True
+    quiet: Quiet = False
+
+
+@flattened
+def tune(options: TuneOptions) -> None:
+    """Find the fastest values of a case's tunables on this machine, and keep them for its runs.
+
+    Tunables that the case does not set are varied, such as tiles, time blocking and threads;
+    docs/how-to/tune.md. A cost model excludes slow points; the others are measured, interleaved, in
+    one MPI job. Runs on as many ranks at the same size use the values found, unless --no-tuned is
+    given or the case sets others.
     """
+    from uzushio._cli.tuning import tune_case
 
-    case: Path
-    overrides: list[str]
-    ranks: int
-    budget: str = "40"
-    out: Path | None = None
-    overwrite: bool = False
-    repetitions: int = 4
-    baseline: bool = True
-    limit: float = 120.0
-    seed: int = 0
-    keep: bool = True
-    quiet: bool = False
-
-
-def tune(options: TuneOptions) -> int:
-    """Tune a case, and return the exit status.
-
-    Raises:
-        UzushioError: a sentence that says what to do.
-    """
-    if launch.ranks_around() is not None:
-        raise LaunchError(
-            "uzushio tune starts MPI jobs itself; start it without mpiexec or srun, with --ranks."
-        )
-    budget = parse_budget(options.budget)
-    declared = declare(options.case, options.overrides, options.ranks)
-    check(declared.subject, declared.given)
-    path = options.out or Path("tuned") / f"{options.case.stem}-{options.ranks}"
-    folder = JobFolder(path, MARK, "a tuning", (JOURNAL, RESULT), shared=False)
-    silence_optuna()
+    restore_default_signals()
     try:
-        with Job(None, folder, quiet=options.quiet, signals=False) as job:
-            _claim(folder, _identity(declared, options), options.overwrite)
-            return _tune_in(path, declared, budget, options, job)
-    except OSError as error:
-        raise OutputError(system_sentence(error)) from error
-
-
-def parse_budget(text: str) -> SearchBudget:
-    """Parse a number of trials, or a time with its unit; raises `CaseError`."""
-    try:
-        if text.strip().isdigit() and int(text) > 0:
-            return SearchBudget(trials=int(text))
-        seconds = parse_time(text)
-        if isinstance(seconds, float) and seconds > 0 and not text.strip()[-1].isdigit():
-            return SearchBudget(seconds=seconds)
-    except ValueError:
-        pass
-    raise CaseError(f"--budget {text}: give a number of trials, as 40, or a time, as '5 min'.")
-
-
-def work_on_ranks(case: Path, overrides: list[str]) -> int:
-    """Time points on the ranks of this MPI job, for `tune`."""
-    from uzushio.tuning.worker import serve
-
-    return run_on_ranks(
-        lambda comm: serve(comm, lambda: declare(case, overrides, comm.size).subject)
-    )
-
-
-def _tune_in(
-    folder: Path, declared: Declared, budget: SearchBudget, options: TuneOptions, job: Job
-) -> int:
-    subject = declared.subject
-    ranks = count(subject.ranks, "rank")
-    words = ["tuning-worker", str(options.case)]
-    words += [word for one in options.overrides for word in ("--set", one)]
-    with JobPointRunner(subject.ranks, words, job.warn) as runner:
-        space = Space(subject, _machine(folder, runner), declared.given)
-        earlier = load_result(subject)
-        settings = SearchSettings(
-            budget,
-            options.repetitions,
-            options.baseline,
-            options.seed,
-            options.limit,
-            _MEMORY_SHARE * node_memory().bytes,
-        )
-        job.say(
-            f"Tuning {subject.room} on {ranks} of {user_cache.processor_name()}: "
-            f"{len(space.all)} possible points, {len(space.remaining)} kept by the model; in "
-            f"{folder}."
-        )
-        with report.ProgressReporter(space, options.quiet) as reporter:
-            outcome = Search(
-                space,
-                runner,
-                open_storage(folder),
-                settings,
-                space.key(earlier.values) if earlier else None,
-                reporter.on_batch,
-            ).run()
-    _finish(folder, space, outcome, options, job)
-    return 0
-
-
-def _finish(
-    folder: Path, space: Space, outcome: SearchResult, options: TuneOptions, job: Job
-) -> None:
-    """Write the result, store it for later runs, and print it."""
-    subject = space.subject
-    content = {
-        "room": subject.room,
-        "ranks": subject.ranks,
-        "size": dict(subject.size),
-        "uzushio": __version__,
-        **report.summary(space, outcome),
-    }
-    atomic_write(folder / RESULT, json.dumps(content, indent=1) + "\n")
-    kept = None
-    if options.keep:
-        kept = store_result(
-            subject,
-            TuningResult(
-                space.point(outcome.chosen.key),
-                outcome.chosen.best,
-                outcome.default.best,
-                outcome.chosen.by,
-                time.strftime("%Y-%m-%d %H:%M"),
-                str(options.case.absolute()),
-                __version__,
-            ),
-        )
-    if options.quiet:
-        return
-    console = standard_console(highlight=False)
-    if not console.is_terminal:
-        console.width = 120
-    print_table(report.table(space, outcome), console)
-    for line in report.sentences(space, outcome):
-        job.say(line)
-    job.say(f"Wrote {folder / RESULT}.")
-    if kept is not None:
-        ranks = count(subject.ranks, "rank")
-        job.say(
-            f"Stored in {kept}: runs on {ranks} of this machine at this size use it, "
-            "unless they say --no-tuned."
-        )
-    elif options.keep:
-        job.warn("the cache folder cannot be written, so later runs will not use it.")
-
-
-def _machine(folder: Path, runner: JobPointRunner) -> Machine:
-    """Return the rates of the machine, which are measured when a tuning begins."""
-    mark = folder / MARK
-    content = json.loads(mark.read_text())
-    if "machine" not in content:
-        content["machine"] = asdict(runner.machine())
-        atomic_write(mark, json.dumps(content, indent=1) + "\n")
-    try:
-        return Machine.from_json(content["machine"])
-    except (TypeError, ValueError, KeyError) as error:
-        raise _damaged(mark) from error
-
-
-def _identity(declared: Declared, options: TuneOptions) -> dict[str, Any]:
-    """Return the properties that must be equal for a tuning to continue an earlier one."""
-    subject = declared.subject
-    content = {
-        "room": subject.room,
-        "ranks": subject.ranks,
-        "size": dict(subject.size),
-        "given": declared.given,
-        "parameters": {one.name: list(one.values) for one in subject.parameters},
-        "processor": user_cache.processor_name(),
-        "repetitions": options.repetitions,
-        "baseline": options.baseline,
-        "seed": options.seed,
-    }
-    return dict(json.loads(json.dumps(content)))
-
-
-def _claim(folder: JobFolder, identity: dict[str, Any], overwrite: bool) -> None:
-    """Lock and mark the folder, which is new or holds the same tuning; raises `OutputError`."""
-    folder.found()
-    folder.lock()
-    if overwrite:
-        folder.clear()
-        folder.mark.unlink(missing_ok=True)
-    if folder.marked:
-        _compare(folder.path, folder.mark, identity)
-    else:
-        folder.write_mark({"tuning": identity})
-
-
-def _compare(folder: Path, mark: Path, identity: dict[str, Any]) -> None:
-    try:
-        there = json.loads(mark.read_text())["tuning"]
-        other = [name for name in identity if there.get(name) != identity[name]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _damaged(mark) from error
-    if other:
-        raise OutputError(
-            f"{folder} holds a tuning with other {', '.join(other)}; choose another folder with "
-            "--out, or say --overwrite to remove it."
-        )
-
-
-def _damaged(mark: Path) -> OutputError:
-    return OutputError(
-        f"{mark} is damaged; choose another folder with --out, or say --overwrite to begin anew."
-    )
+        raise SystemExit(tune_case(options))
+    except KeyboardInterrupt:
+        print("\nStopped; the same command continues the tuning.")
+        raise SystemExit(130) from None

@@ -6,10 +6,23 @@ import getpass
 import os
 import platform
 from dataclasses import replace
+from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from uzushio._base.parallel.signals import exit_on_signal
 from uzushio._base.parallel.sync import collective
+from uzushio._cli.arguments import (
+    Debug,
+    Ranks,
+    StreamArguments,
+    flattened,
+    path_option,
+    size_argument,
+)
+from uzushio._cli.start import run_on_ranks, start_job
 from uzushio._job.job import Job
 from uzushio.errors import UzushioError
 from uzushio.viewer.sources import contact_of, find, searched_folders
@@ -25,6 +38,84 @@ if TYPE_CHECKING:
 
 #: Maximum number of a path's parts in the title of the page.
 _TITLE_PARTS = 3
+
+
+@flattened
+def view(
+    reader: StreamArguments,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            parser=expanduser,
+            metavar="CONTACT|RUN|HOST:PORT",
+            help="Contact file of a writer or a relay; folder of a run; folder of stored steps; "
+            "or host:port.",
+        ),
+    ] = None,
+    ranks: Ranks = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page. 0: any free port.")
+    ] = 0,
+    pipeline: Annotated[
+        Path | None,
+        path_option(metavar="FILE", help="Begin with the views and sources of a pipeline file."),
+    ] = None,
+    list_streams: Annotated[
+        bool,
+        typer.Option("--list", help="Print what can be attached to on this machine, and end."),
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others can reach any but the default.")
+    ] = "127.0.0.1",
+    unix_socket: Annotated[
+        Path | None,
+        path_option(
+            "--socket",
+            metavar="PATH",
+            help="Listen on a Unix socket instead; --port is then the browser's port.",
+        ),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy before the page, as https://hub.org. Repeatable."),
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(help="Path of the page behind a proxy, as /user/ann/proxy/8080.")
+    ] = "",
+    rewind: Annotated[
+        str, typer.Option(metavar="SIZE", help="Maximum memory of kept steps, of all ranks.")
+    ] = "1 GiB",
+    debug: Debug = False,
+) -> None:
+    """Show a running solver, or stored steps, in a browser.
+
+    The command prints the address of the page, with a token for one use. The solver does not wait
+    for it. Ctrl-C ends the live view, not the solver.
+
+    A running solver: uzushio view runs/channel --ranks 2
+
+    List of streams: uzushio view --list
+    """
+    if list_streams:
+        list_sources()
+        return
+    if source is None:
+        raise UzushioError(
+            "name what to look at: a contact file, the folder of a run, or host:port; "
+            "'uzushio view --list' shows what there is."
+        )
+    exit_on_signal("Stopped before the first picture.")
+    start_job(ranks, stopped=0)
+
+    def serve(comm: MPI.Comm) -> int:
+        from uzushio.viewer.listening import Listening
+
+        contact = reader.contact(source)
+        kept = size_argument("--rewind", rewind)
+        listening = Listening(host, port, unix_socket, tuple(origin or ()), prefix)
+        return serve_pages(contact, listening, pipeline, kept, comm)
+
+    raise SystemExit(run_on_ranks(serve, ranks, debug))
 
 
 def token_folder() -> Path:
@@ -46,7 +137,7 @@ def title_of(source: str) -> str:
     return "/".join(parts if len(parts) <= _TITLE_PARTS else ("…", *parts[-_TITLE_PARTS:]))
 
 
-def view(
+def serve_pages(
     contact: Contact, listening: Listening, pipeline: Path | None, rewind: int, comm: MPI.Comm
 ) -> int:
     """Serve a live view on the ranks of `comm` until a signal; return the exit status (collective).

@@ -21,7 +21,7 @@ from uzushio._base.config.section import Count, Positive, Section
 from uzushio._base.config.yaml_document import Document
 from uzushio.case import registry
 from uzushio.case.model import CaseFile, Checkpoint, model_of, read_document
-from uzushio.errors import CaseError
+from uzushio.errors import CaseError, SettingsError
 
 Index = Annotated[int, Field(ge=0)]
 #: Maximum of the step counters of the compiled sweeps.
@@ -195,9 +195,10 @@ class AssimilationCase(CaseFile):
         observations, steps = self.observations, self.time.steps
         last = steps if observations.last is None else observations.last
         if observations.store is None and not observations.first <= last <= steps:
-            raise ValueError(
-                f"observations: first {observations.first} and last {last} must be increasing and "
-                f"at most time.steps = {steps}"
+            raise SettingsError(
+                f"first {observations.first} and last {last} must be increasing and at most "
+                f"time.steps = {steps}",
+                ("observations",),
             )
         return self
 

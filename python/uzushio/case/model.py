@@ -7,7 +7,6 @@ solver's units; a `Length` may be written as "2 pi".
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
@@ -22,7 +21,7 @@ from uzushio._base.config.paths import NamedFile, UserPath
 from uzushio._base.config.section import Count, Positive, Section, unit
 from uzushio._base.config.yaml_document import Document
 from uzushio.case import registry
-from uzushio.errors import CaseError, StagingError
+from uzushio.errors import CaseError, SettingsError, StagingError
 
 __all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]
 
@@ -144,15 +143,14 @@ class Publish(Section):
         """Return the options of staging; raise `StagingError` with the key if one is invalid."""
         from uzushio.staging.options import parse_options
 
-        return parse_options(self.model_extra or {}, "publish")
+        return parse_options(self.model_extra or {})
 
     @model_validator(mode="after")
     def _valid(self) -> Self:
         try:
             engine = self.options().engine
         except StagingError as error:
-            # The line number is that of an internal text.
-            raise ValueError(re.sub(r"^publish(, line \d+)?: ", "", str(error))) from error
+            raise ValueError(error) from error
         inside = self.python is not None or self.pipeline is not None
         if (engine == "inproc") != inside:
             raise ValueError(
@@ -160,7 +158,7 @@ class Publish(Section):
             )
         for key, file in (("python", self.python), ("pipeline", self.pipeline)):
             if file is not None and not file.is_file():
-                raise ValueError(f"{key}: there is no file {file}")
+                raise SettingsError(f"there is no file {file}", (key,))
         return self
 
 

@@ -44,7 +44,7 @@ class Graph:
         """Build the graph, and check all names.
 
         Raises:
-            PipelineError: an input of a source is unknown; begins with "sources.NAME: ".
+            PipelineError: an input of a source is unknown; `path` is that of the source.
         """
         self.stream = Stream(dict(stream.grids), dict(stream.quantities), stream.attributes)
         self.nodes: dict[str, Node] = {}
@@ -55,7 +55,8 @@ class Graph:
         for name in sources:
             if name in stream.quantities:
                 raise PipelineError(
-                    f"sources.{name}: the stream has a field '{name}' already; choose another name"
+                    f"sources.{name}: the stream has a field '{name}' already; choose another name",
+                    ("sources", name),
                 )
             self._require(name)
 
@@ -198,15 +199,14 @@ class Graph:
             return
         if name in self._making:
             round = " -> ".join([*self._making[self._making.index(name) :], name])
-            raise PipelineError(f"sources.{name} depends on itself: {round}")
+            raise PipelineError(f"sources.{name} depends on itself: {round}", ("sources", name))
         self._making.append(name)
         try:
             self._make(name, self._sources[name])
         except PipelineError as error:
-            text = str(error)
-            raise PipelineError(
-                text if text.startswith("sources.") else f"sources.{name}: {text}"
-            ) from error
+            if error.path:
+                raise
+            raise PipelineError(f"sources.{name}: {error}", ("sources", name)) from error
         finally:
             self._making.pop()
 

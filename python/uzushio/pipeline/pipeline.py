@@ -107,8 +107,8 @@ class Pipeline:
         try:
             graph = Graph(stream, self._file.sources)
         except PipelineError as error:
-            key = ("sources", str(error).removeprefix("sources.").partition(":")[0].split(" ")[0])
-            raise PipelineError(f"{self._loaded.document.where(key)}: {error}.") from error
+            where = self._loaded.document.where(error.path)
+            raise PipelineError(f"{where}: {error}.", error.path) from error
         mistakes = []
         for scheduled in self._scheduled:
             try:

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio import _core
-from uzushio._base.config.names import unknown
 from uzushio._base.files import atomic_write
 from uzushio._base.parallel.sync import collective
 from uzushio.errors import PeerGone, StagingError
@@ -57,13 +56,7 @@ _SUFFIXES = {"sst": ".sst", "bp5": ".bp"}
 
 def _settings(options: Any, shared: bool) -> tuple[str, dict[str, str]]:
     """Return ADIOS2's kind of engine and its parameters; raises `StagingError`."""
-    section = dict(options.adios2)
-    kind = str(section.pop("kind", "sst")).lower()
-    parameters = section.pop("parameters", None) or {}
-    for key in section:
-        raise StagingError(f"adios2.{key} {unknown(str(key), ['kind', 'parameters'])}.")
-    if kind not in KINDS:
-        raise StagingError(f"adios2.kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
+    kind = options.adios2_kind
     if options.checksums:
         raise StagingError("The engine adios2 does not support checksums; leave checksums out.")
     chosen: dict[str, str] = {}
@@ -85,7 +78,7 @@ def _settings(options: Any, shared: bool) -> tuple[str, dict[str, str]]:
             "ReserveQueueLimit": str(kept),
             "RendezvousReaderCount": str(options.wait_for_readers),
         }
-    return kind, chosen | {str(key): str(value) for key, value in parameters.items()}
+    return kind, chosen | options.adios2_parameters
 
 
 class Adios2Engine(WriterEngine):

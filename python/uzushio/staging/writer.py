@@ -153,7 +153,7 @@ class Writer(Description):
         opened.sequence = self.end_step()
 
     def begin_step(self, index: int, time: float) -> None:
-        """Begin a step (collective); `step` calls this."""
+        """Begin a step, the same on all ranks; not collective. `step` calls this."""
         self._put_arrays.clear()
         self._open().begin_step(index, time)
 

@@ -24,15 +24,7 @@ MAX_PIXELS, _PIXELS = 256.0, ("text_size", "line_width", "point_size")
 
 
 class RefusedChange(ViewerError):  # noqa: N818
-    """Change that was not applied.
-
-    Attributes:
-        path: of the control that caused it; empty if there is none.
-    """
-
-    def __init__(self, message: str, path: KeyPath = ()) -> None:
-        super().__init__(message)
-        self.path = path
+    """Change that was not applied; `path` is the control that caused it."""
 
 
 def check_limits(section: Any, path: KeyPath) -> None:
@@ -93,7 +85,4 @@ def check_sources(
             if (expression := sources[name].expression) is not None:
                 FieldExpression(expression)
     except PipelineError as error:
-        text = str(error)
-        if stream is not None:
-            name = text.removeprefix("sources.").partition(":")[0].split(" ")[0]
-        raise RefusedChange(text, ("sources", name)) from error
+        raise RefusedChange(str(error), error.path or ("sources", name)) from error

@@ -22,7 +22,7 @@ from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange
 from uzushio.viewer.held_steps import HeldStep, RewindBuffer
 from uzushio.viewer.plot_link import PlotLink, PlotWork
 from uzushio.viewer.probe import probe
-from uzushio.viewer.scene import MissingFieldError, Scene, ViewPlanError
+from uzushio.viewer.scene import MissingFieldError, Scene
 from uzushio.viewer.steering_link import SteeringLink
 from uzushio.viewer.steps import LiveSteps, Steps
 from uzushio.viewer.stream_state import Status
@@ -343,11 +343,8 @@ class ViewLoop:
         texts = self._comm.gather("" if isinstance(error, OtherRankError) else text)
         if texts is None:
             return
-        cause = error if isinstance(error, ViewPlanError) else None
-        origin = error.__cause__
-        path = cause.path if cause is not None else ()
-        if not path and isinstance(origin, ViewPlanError):
-            path = origin.path
+        paths = (getattr(cause, "path", ()) for cause in (error, error.__cause__))
+        path = next(filter(None, paths), ())
         self._exchange.fail(request, next(filter(None, texts), text), path)
 
     # ---- messages

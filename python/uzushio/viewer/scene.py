@@ -38,14 +38,6 @@ if TYPE_CHECKING:
 _WAIT_LIMIT = 120.0
 
 
-class ViewPlanError(PipelineError):
-    """A view cannot be drawn of this stream; `path` is the control that caused it, if known."""
-
-    def __init__(self, message: str, path: KeyPath = ()) -> None:
-        super().__init__(capitalised(message))
-        self.path = path
-
-
 class MissingFieldError(PipelineError):
     """A kept step lacks a field that the view needs, or a part of it."""
 
@@ -151,7 +143,8 @@ class Scene:
         A layer that cannot be drawn is left out; `refused` returns the reasons.
 
         Raises:
-            ViewPlanError: on all ranks, no layer can be drawn of this stream.
+            PipelineError: on all ranks, no layer can be drawn of this stream; `path` is the control
+                that caused it.
         """
         assert self._stream is not None
         if view.font is not None:
@@ -181,14 +174,14 @@ class Scene:
         try:
             self._plan_layers(state, name, view, every, sources)
             return
-        except ViewPlanError as error:
+        except PipelineError as error:
             whole, layers = error, list[int]()
         refused = list[RefusedLayer]()
         for number in every:
             try:
                 self._plan_layers(state, name, view, [*layers, number], sources)
                 layers.append(number)
-            except ViewPlanError as error:
+            except PipelineError as error:
                 own = error.path[:1] == ("sources",) or error.path[2:]
                 path = error.path if own else ("views", name, "layers", number)
                 refused.append(RefusedLayer(number, str(error), path))
@@ -205,7 +198,7 @@ class Scene:
         layers: Sequence[int],
         sources: Mapping[str, SourceSettings],
     ) -> None:
-        """Plan some layers of a view; raises `ViewPlanError` on all ranks."""
+        """Plan some layers of a view; raises `PipelineError` on all ranks."""
         assert self._stream is not None
         part = _with_layers(view, layers)
         state.drawing.change(part)
@@ -213,15 +206,13 @@ class Scene:
         try:
             graph = Graph(self._stream, used_sources(sources, part.fields()))
         except PipelineError as error:
-            text = str(error)
-            source = text.removeprefix("sources.").partition(":")[0].split(" ")[0]
-            raise ViewPlanError(text, ("sources", source)) from error
+            raise PipelineError(capitalised(error), error.path) from error
         try:
             needs = state.drawing.prepare(graph.stream) if layers else ()
             graph.inputs(needs)  # an error if one cannot be computed
         except (PipelineError, RenderError) as error:
             place = _field_path(view, layers, graph.stream)
-            raise ViewPlanError(str(error), ("views", name, *place)) from error
+            raise PipelineError(capitalised(error), ("views", name, *place)) from error
         state.graph, state.layers, state.needs = graph, layers, needs
 
     def refused(self, name: str) -> tuple[RefusedLayer, ...]:

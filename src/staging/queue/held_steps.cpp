@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/sentence.hpp"
 
 namespace uzushio::staging {

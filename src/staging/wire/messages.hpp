@@ -12,7 +12,7 @@
 #include "staging/datamodel/box.hpp"
 #include "staging/datamodel/run_cursor.hpp"
 #include "staging/datamodel/step_info.hpp"
-#include "staging/engine_options.hpp"
+#include "staging/wire/mpi_mode.hpp"
 
 /// Messages between writers and readers: one struct of data for each.
 namespace uzushio::staging {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from uzushio._base.config.names import unknown
 from uzushio._base.config.yaml_file import KeyPath
+from uzushio.errors import SettingsError
 
 _SHORTER = {
     "must be a valid integer": "must be an integer",
@@ -26,8 +26,6 @@ _SHORTER = {
 #: Maximum number of mistakes of a file in a message, and of characters of a wrong value.
 _MAX_MISTAKES = 100
 _MAX_CHARACTERS = 200
-#: Error of a validator of the whole case about one key.
-_NAMED = re.compile(r"Value error, (?P<key>[\w-]+(\.[\w-]+)*): (?P<what>.*)", re.DOTALL)
 #: Pydantic's types of errors about lengths: word for the bound, name of the limit.
 _LENGTHS = {
     "too_short": ("least", "min_length"),
@@ -76,11 +74,11 @@ def mistakes_of(
             found.append((key, cut))
             continue
         location = mistake["loc"]
-        if not location and (named := _NAMED.match(mistake["msg"])):
-            path: KeyPath = tuple(named["key"].split("."))
-            if path[0] in model.model_fields:
-                found.append((path, f"{named['key']}: {named['what']}"))
-                continue
+        cause = mistake.get("ctx", {}).get("error")
+        if isinstance(cause, SettingsError) and cause.path:  # of a validator of a whole section
+            key = (*key, *cause.path)
+            found.append((key, f"{'.'.join(map(str, key))}: {cause}"))
+            continue
         allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
         if _is_of_type(mistake):
             types = [_message(one).removeprefix("must be ") for one in others]

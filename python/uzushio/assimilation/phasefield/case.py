@@ -12,6 +12,7 @@ from uzushio._base.config.paths import NamedFile
 from uzushio._base.config.quantities import Magnitude
 from uzushio._base.config.section import Section
 from uzushio.assimilation.case import AssimilationCase
+from uzushio.errors import SettingsError
 from uzushio.solvers.phasefield.parameters import Parameters
 
 Points = Annotated[int, Field(ge=3, le=2**20)]
@@ -150,15 +151,17 @@ class PhaseFieldCase(AssimilationCase):
         values = [value for value in possible if value is not None]
         limit = self.known.max_stable_dt(*values)
         if self.time.dt > limit:
-            raise ValueError(
-                f"time.dt: got {self.time.dt:g}, must be at most {limit:.4g}: a longer step is "
-                f"unstable with this grid and m from {min(values):g} to {max(values):g}"
+            raise SettingsError(
+                f"got {self.time.dt:g}, must be at most {limit:.4g}: a longer step is unstable "
+                f"with this grid and m from {min(values):g} to {max(values):g}",
+                ("time", "dt"),
             )
         low, high = bounds
         guess = self.first_guess.m
         if (low is not None and guess < low) or (high is not None and guess > high):
-            raise ValueError(
-                f"first_guess.m: got {guess:g}, must lie within controls.m.bounds ({low} to {high})"
+            raise SettingsError(
+                f"got {guess:g}, must lie within controls.m.bounds ({low} to {high})",
+                ("first_guess", "m"),
             )
         return self
 

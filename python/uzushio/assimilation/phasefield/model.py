@@ -79,8 +79,7 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
         try:
             super().__init__(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
         except ModelError as error:
-            message = str(error).removeprefix("phase field: ").removeprefix("blocking: ")
-            raise CaseError(f"blocking: {message}") from error
+            raise CaseError(str(error), ("blocking",)) from error
         # With scheme diamond a part of a trajectory is valid only for the steps of its sweep.
         self.appends = self._case.blocking.scheme != "diamond"
         self.threads = self._case.blocking.threads

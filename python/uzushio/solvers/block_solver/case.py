@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from uzushio.case.model import Case, Statistics, Time
+from uzushio.errors import SettingsError
 
 SCHEMES = Literal["ssp_rk3", "wray_rk3", "carpenter_kennedy_rk4"]
 
@@ -42,9 +43,9 @@ class BlockStatistics(Statistics):
         for pair in self.covariances:
             for name in pair:
                 if name not in self.fields:
-                    raise ValueError(
-                        f"statistics.covariances: '{name}' is not among statistics.fields: "
-                        f"{', '.join(self.fields) or 'none'}"
+                    known = ", ".join(self.fields) or "none"
+                    raise SettingsError(
+                        f"'{name}' is not among statistics.fields: {known}", ("covariances",)
                     )
         return self
 

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from uzushio._base.config.quantities import Magnitude, Rate, Seconds, Size
 from uzushio._base.config.section import Positive, Section, unit
 from uzushio.case.model import Case, Length, Statistics
+from uzushio.errors import SettingsError
 
 #: Maximum CFL number at which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)
@@ -222,17 +223,19 @@ class ChannelCase(Case):
     @classmethod
     def _carries_no_scalars(cls, values: Any) -> Any:
         if isinstance(values, Mapping) and "scalars" in values:
-            raise ValueError(
-                "solver: the channel carries no scalars; `solver: thermal` does, in a box with "
-                "walls too (`uzushio init thermal`)"
+            raise SettingsError(
+                "the channel carries no scalars; `solver: thermal` does, in a box with walls too "
+                "(`uzushio init thermal`)",
+                ("solver",),
             )
         return values
 
     @model_validator(mode="after")
     def _stable(self) -> Self:
         if self.time.cfl is not None and self.time.cfl > STABLE_CFL:
-            raise ValueError(
-                f"time.cfl: got {self.time.cfl:g}, must be at most {STABLE_CFL:.2f} "
-                "(sqrt(3)/pi: Fourier modes move faster than their grid)"
+            raise SettingsError(
+                f"got {self.time.cfl:g}, must be at most {STABLE_CFL:.2f} (sqrt(3)/pi: Fourier "
+                "modes move faster than their grid)",
+                ("time", "cfl"),
             )
         return self

@@ -359,7 +359,7 @@ class Model:
                 self.comm.handle, nx, ny, diffusion, reaction, periodic, options
             )
         except ValueError as error:
-            raise ModelError(f"phase field: {error}.") from error
+            raise ModelError(f"blocking: {error}.") from error
 
     def _allocated(self, allocate: Callable[[int], Any], steps: int) -> Trajectory:
         if steps < 0:

@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 from uzushio._base.config.lengths import Coefficient
 from uzushio._base.config.paths import NamedFile
 from uzushio._base.config.section import Count, Positive, Section, unit
+from uzushio._base.config.yaml_file import KeyPath
 from uzushio.case.model import Length
+from uzushio.errors import SettingsError
 from uzushio.solvers.block_solver.case import BlockCase
 from uzushio.solvers.thermal.bodies import Body, Stl
 from uzushio.solvers.thermal.units import Units
@@ -291,42 +293,45 @@ class ThermalCase(BlockCase):
         taken = ("velocity", "face_velocity", "pressure", "eddy_viscosity", "fluid")
         for name in self.scalars:
             if name in taken or name.startswith("face_velocity_"):
-                raise ValueError(f"scalars: the name '{name}' is that of another field")
+                raise SettingsError(f"the name '{name}' is that of another field", ("scalars",))
             if not name.replace("-", "_").isidentifier():
-                raise ValueError(
-                    f"scalars: the name '{name}' must consist of letters, digits, _ and -, and "
-                    "must begin with a letter"
+                raise SettingsError(
+                    f"the name '{name}' must consist of letters, digits, _ and -, and must begin "
+                    "with a letter",
+                    ("scalars",),
                 )
         for section, names in self._scalar_names():
             for name in names:
                 if name not in self.scalars:
                     known = ", ".join(self.scalars) or "none"
-                    raise ValueError(f"{section}: there is no scalar '{name}'; there are: {known}")
+                    raise SettingsError(f"there is no scalar '{name}'; there are: {known}", section)
         for name, body in self.bodies.items():
             given = [*body.values, *body.fluxes, *body.conduction]
             for scalar in given:
                 if given.count(scalar) > 1:
-                    raise ValueError(
-                        f"bodies.{name}: {scalar} has more than one of value, flux and conduction"
+                    raise SettingsError(
+                        f"{scalar} has more than one of value, flux and conduction",
+                        ("bodies", name),
                     )
         for side, one in self.boundaries.items():
             both = sorted(set(one.values) & set(one.fluxes))
             if both:
-                raise ValueError(f"boundaries.{side}: {both[0]} has a value and a flux")
+                raise SettingsError(f"{both[0]} has a value and a flux", ("boundaries", side))
         return self
 
-    def _scalar_names(self) -> Iterator[tuple[str, list[str]]]:
+    def _scalar_names(self) -> Iterator[tuple[KeyPath, list[str]]]:
         """Yield the names of scalars that a section uses, with its key."""
-        yield "initial.values", list(self.initial.values)
-        yield "initial.gradients", list(self.initial.gradients)
-        yield "initial.noise", [name for name in self.initial.noise if name != "velocity"]
+        yield ("initial", "values"), list(self.initial.values)
+        yield ("initial", "gradients"), list(self.initial.gradients)
+        noise = [name for name in self.initial.noise if name != "velocity"]
+        yield ("initial", "noise"), noise
         for side, one in self.boundaries.items():
-            yield f"boundaries.{side}.values", list(one.values)
-            yield f"boundaries.{side}.fluxes", list(one.fluxes)
+            yield ("boundaries", side, "values"), list(one.values)
+            yield ("boundaries", side, "fluxes"), list(one.fluxes)
         for name, body in self.bodies.items():
-            yield f"bodies.{name}.values", list(body.values)
-            yield f"bodies.{name}.fluxes", list(body.fluxes)
-            yield f"bodies.{name}.conduction", list(body.conduction)
+            yield ("bodies", name, "values"), list(body.values)
+            yield ("bodies", name, "fluxes"), list(body.fluxes)
+            yield ("bodies", name, "conduction"), list(body.conduction)
 
     @model_validator(mode="after")
     def _bodies_fit(self) -> Self:
@@ -335,24 +340,26 @@ class ThermalCase(BlockCase):
             try:
                 surface = body.surface()
             except ValueError as error:
-                raise ValueError(f"bodies.{name}: {error}") from error
+                raise SettingsError(error, ("bodies", name)) from error
             corners = surface.corners
             if isinstance(body, Stl) and body.conduction and surface.undecided:
                 (x, y, z), reason = surface.undecided
                 if count := surface.open_sides:
                     reason = f"and {count:,} sides of its triangles have no second triangle"
-                raise ValueError(
-                    f"bodies.{name}: 'conduction' needs a closed surface, {reason}, at "
-                    f"({x:.6g}, {y:.6g}, {z:.6g})"
+                raise SettingsError(
+                    f"'conduction' needs a closed surface, {reason}, at "
+                    f"({x:.6g}, {y:.6g}, {z:.6g})",
+                    ("bodies", name),
                 )
             reach = list(zip(*corners, strict=True))[: len(faces)]
             if misfit := _misfit(reach, faces, bool(self.seeds)):
                 advice = ""
                 if isinstance(body, Stl):
                     advice = "; 'scale' is 0.001 for a file in millimetres and a case in metres"
-                raise ValueError(
-                    f"bodies.{name}: the body {misfit}: it reaches over {_extents(reach)}, the box "
-                    f"over {_extents([(one[0], one[-1]) for one in faces])}{advice}"
+                raise SettingsError(
+                    f"the body {misfit}: it reaches over {_extents(reach)}, the box over "
+                    f"{_extents([(one[0], one[-1]) for one in faces])}{advice}",
+                    ("bodies", name),
                 )
         return self
 
@@ -361,13 +368,13 @@ class ThermalCase(BlockCase):
         for axis in AXES[: len(self.grid.axes)]:
             for side in (f"{axis}-min", f"{axis}-max"):
                 if axis in self.periodic and side in self.boundaries:
-                    raise ValueError(f"boundaries.{side}: the axis {axis} is periodic")
+                    raise SettingsError(f"the axis {axis} is periodic", ("boundaries", side))
                 if axis not in self.periodic and side not in self.boundaries:
-                    raise ValueError(
-                        f"boundaries: give a condition at {side}, or name {axis} in 'periodic'"
+                    raise SettingsError(
+                        f"give a condition at {side}, or name {axis} in 'periodic'", ("boundaries",)
                     )
         if self.grid.z is None and {"z-min", "z-max"} & {*self.boundaries}:
-            raise ValueError("boundaries: the grid has no axis z")
+            raise SettingsError("the grid has no axis z", ("boundaries",))
         return self
 
 

@@ -8,7 +8,7 @@
 #include "parallel/backoff.hpp"
 #include "parallel/communicator.hpp"
 #include "parallel/wait_hook.hpp"
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"

@@ -1,11 +1,11 @@
-#include "staging/datamodel/description.hpp"
+#include "staging/description.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "staging/datamodel/described_text.hpp"
+#include "staging/described_text.hpp"
 #include "staging/require.hpp"
 #include "staging/wire/step_codec.hpp"
 

@@ -1,4 +1,4 @@
-#include "staging/datamodel/select.hpp"
+#include "staging/wire/select.hpp"
 
 #include <string>
 

@@ -1,19 +1,39 @@
-"""Results of a plan as tables and sentences, or as JSON."""
+"""`uzushio plan`: prints results of a plan as tables and sentences, or as JSON."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from uzushio._base.config.quantities import show_rate, show_size, show_time
+from uzushio._base.parallel.console import standard_console
 from uzushio._base.terminal import print_table
-from uzushio.staging.plan import StagingPlan
-from uzushio.staging.plan_rates import Assessment, RouteRate
+from uzushio._cli.arguments import path_argument
+from uzushio.staging.plan import StagingPlan, load_plan
+from uzushio.staging.plan_rates import Assessment, RouteRate, assess
+
+
+def plan(
+    file: Annotated[
+        Path, typer.Argument(parser=path_argument, metavar="PLAN.yaml", help="The plan to read.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
+) -> None:
+    """Predict whether staged steps reach their readers in time, and name the bottleneck."""
+    planned = load_plan(file)
+    assessment = assess(planned)
+    if as_json:
+        print(to_json(assessment))
+    else:
+        print_report(planned, assessment, standard_console(highlight=False))
 
 
 def to_json(assessment: Assessment) -> str:

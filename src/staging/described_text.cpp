@@ -1,4 +1,4 @@
-#include "staging/datamodel/described_text.hpp"
+#include "staging/described_text.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,0 +1,26 @@
+"""`uzushio check`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from uzushio._base.parallel.affinity import Policy
+from uzushio._cli.arguments import Affinity, CaseFile, Overrides
+from uzushio.case.model import read_document
+
+
+def check(
+    case: CaseFile,
+    ranks: Annotated[int, typer.Option(min=1, help="Number of ranks to plan for.")] = 1,
+    overrides: Overrides = None,
+    affinity: Affinity = Policy.NONE,
+) -> None:
+    """Validate a case and print its memory, time and disk space, without running it."""
+    if "model" in read_document(case, overrides).values:
+        from uzushio.assimilation.check import check as check_case
+    else:
+        from uzushio._job.check import check_run as check_case
+
+    check_case(case, overrides, ranks, affinity)
