@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from uzushio._base import lazy
 
+__version__ = "0.1.0"
 #: As in `typing`, whose import takes longer than all before the command line handles signals.
 TYPE_CHECKING = False
 
@@ -41,8 +42,5 @@ if TYPE_CHECKING:
     from uzushio.assimilation.running import assimilate as assimilate
     from uzushio.case.model import Case as Case
     from uzushio.case.model import load_case as load_case
-
-__version__ = "0.1.0"
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -10,6 +10,25 @@
 #include "staging/stream_group.hpp"
 
 namespace uzushio::staging {
+namespace {
+
+/// Return the content of a file, which may be empty.
+std::string content_of(const std::filesystem::path& file, const std::string& name) {
+    std::ifstream stream(file, std::ios::binary);
+    std::stringstream text;
+    require(std::filesystem::is_regular_file(file) && stream &&
+                (stream.peek() == std::ifstream::traits_type::eof() || (text << stream.rdbuf())),
+            "The staging options cannot be read from ", name,
+            ": there is no such file, or it may not be read.");
+    return text.str();
+}
+
+} // namespace
+
+EngineOptions read_options(const std::filesystem::path& given) {
+    const auto file = with_home(given.string());
+    return parse_options(content_of(file, file.string()), file.string());
+}
 
 EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
     const parallel::CollectiveGroup group = stream_group(comm);
@@ -21,15 +40,7 @@ EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
         if (chosen.empty())
             return {};
         const std::string source = chosen.string() + (named ? " (named by UZUSHIO_STAGING)" : "");
-        std::ifstream stream(chosen, std::ios::binary);
-        std::stringstream text;
-        // An empty file is a file of defaults.
-        require(
-            std::filesystem::is_regular_file(chosen) && stream &&
-                (stream.peek() == std::ifstream::traits_type::eof() || (text << stream.rdbuf())),
-            "The staging options cannot be read from ", source,
-            ": there is no such file, or it may not be read.");
-        yaml = text.str();
+        yaml = content_of(chosen, source);
         return source;
     });
     yaml = group.from_root([&] { return yaml; });

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -80,11 +79,6 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 
 /// Maximum size of a file of options; the longest has a few kB.
 constexpr std::size_t max_bytes = 500'000;
-
-[[noreturn]] void fail_as_too_large(const std::string& where) {
-    throw StagingError(sentence(where, ": There are more than ", max_bytes / 1000,
-                                " kB; options are a few lines of YAML."));
-}
 
 // ---- values -----------------------------------------------------------------------------------
 
@@ -247,8 +241,8 @@ EngineOptions parse_options(const YAML::Node& options, const std::string& where)
 }
 
 EngineOptions parse_options(std::string_view yaml, const std::string& where) {
-    if (yaml.size() > max_bytes)
-        fail_as_too_large(where);
+    require(yaml.size() <= max_bytes, where, ": There are more than ", max_bytes / 1000,
+            " kB; options are a few lines of YAML.");
     try {
         const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
         require(documents.size() <= 1, where, ": There must be one document, not ",
@@ -258,18 +252,6 @@ EngineOptions parse_options(std::string_view yaml, const std::string& where) {
         throw StagingError(sentence(where, ", line ", error.mark.line + 1,
                                     ": This is not YAML: ", error.msg, "."));
     }
-}
-
-EngineOptions read_options(const std::filesystem::path& given) {
-    const auto file = with_home(given.string());
-    std::ifstream stream(file, std::ios::binary);
-    std::string text(max_bytes + 1, '\0');
-    require(stream && (stream.read(text.data(), static_cast<std::streamsize>(text.size())) ||
-                       stream.gcount() != 0),
-            "The options cannot be read from ", file,
-            ": there is no such file, it is empty, or it may not be read.");
-    text.resize(static_cast<std::size_t>(stream.gcount()));
-    return parse_options(text, file.string());
 }
 
 } // namespace uzushio::staging

@@ -4,11 +4,11 @@
 #include <array>
 
 #include "staging/datamodel/copy.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 
 namespace uzushio::staging {
 namespace {

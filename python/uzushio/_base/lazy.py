@@ -6,8 +6,7 @@ handles signals is a traceback. A package states each name once::
 
     if TYPE_CHECKING:
         from uzushio.room.module import Name as Name  # for type checkers, "as" makes it public
-
-    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept any name
+    else:  # with __getattr__, a type checker would accept any name
         __getattr__, __dir__ = lazy.names(__name__)
 """
 

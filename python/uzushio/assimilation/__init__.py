@@ -23,6 +23,5 @@ if TYPE_CHECKING:
     from uzushio.assimilation.running import AssimilationResult as AssimilationResult
     from uzushio.assimilation.running import ParameterEstimate as ParameterEstimate
     from uzushio.assimilation.running import assimilate as assimilate
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

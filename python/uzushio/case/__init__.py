@@ -25,6 +25,5 @@ if TYPE_CHECKING:
     from uzushio.case.registry import known_models as known_models
     from uzushio.case.registry import register as register
     from uzushio.case.registry import register_model as register_model
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

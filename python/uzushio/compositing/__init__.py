@@ -28,6 +28,5 @@ if TYPE_CHECKING:
     from uzushio.compositing.compositor import Tile as Tile
     from uzushio.compositing.compositor import algorithms as algorithms
     from uzushio.compositing.compositor import visibility_order as visibility_order
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

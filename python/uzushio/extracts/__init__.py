@@ -15,6 +15,5 @@ if TYPE_CHECKING:
     from uzushio._base.store.schema import Variable as Variable
     from uzushio._base.store.series import ZarrSeries as ZarrSeries
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries as VtkhdfSeries
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

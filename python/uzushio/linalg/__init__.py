@@ -22,6 +22,5 @@ if TYPE_CHECKING:
     from uzushio.linalg.poisson import PoissonSolver as PoissonSolver
     from uzushio.linalg.poisson import SolveReport as SolveReport
     from uzushio.linalg.poisson import solver_names as solver_names
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

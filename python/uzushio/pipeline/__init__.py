@@ -22,6 +22,5 @@ if TYPE_CHECKING:
     from uzushio.pipeline.need import Need as Need
     from uzushio.pipeline.pipeline import Pipeline as Pipeline
     from uzushio.pipeline.stream import Stream as Stream
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

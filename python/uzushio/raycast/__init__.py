@@ -39,6 +39,5 @@ if TYPE_CHECKING:
     from uzushio.raycast.layers import Volume as Volume
     from uzushio.raycast.order import rounds as rounds
     from uzushio.raycast.order import visibility_order as visibility_order
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -41,6 +41,5 @@ if TYPE_CHECKING:
     from uzushio.render.view import SliceLayer as SliceLayer
     from uzushio.render.view import View as View
     from uzushio.render.view import VolumeLayer as VolumeLayer
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -38,6 +38,5 @@ if TYPE_CHECKING:
     from uzushio.solvers.contract import UniformCoordinates as UniformCoordinates
     from uzushio.solvers.contract import coordinate_field as coordinate_field
     from uzushio.solvers.contract import next_step as next_step
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -49,6 +49,5 @@ if TYPE_CHECKING:
     from uzushio.staging.step import Step as Step
     from uzushio.staging.writer import Writer as Writer
     from uzushio.staging.writer import open as open
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -16,6 +16,5 @@ if TYPE_CHECKING:
     from uzushio.tuning.subject import Rule as Rule
     from uzushio.tuning.subject import Subject as Subject
     from uzushio.tuning.subject import Workload as Workload
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

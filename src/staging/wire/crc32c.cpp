@@ -38,40 +38,16 @@ constexpr std::uint32_t shift(std::uint64_t bytes) {
     return power;
 }
 
-using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
-
-constexpr Tables make_tables() {
-    Tables tables{};
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-        std::uint32_t crc = byte;
-        for (int bit = 0; bit < 8; ++bit)
-            crc = (crc & 1u) ? (crc >> 1) ^ polynomial : crc >> 1;
-        tables[0][byte] = crc;
-    }
-    for (std::size_t k = 1; k < 8; ++k)
-        for (std::size_t byte = 0; byte < 256; ++byte)
-            tables[k][byte] = (tables[k - 1][byte] >> 8) ^ tables[0][tables[k - 1][byte] & 0xFFu];
-    return tables;
-}
-
-constexpr Tables tables = make_tables();
-
-std::uint32_t step(std::uint32_t crc, std::byte byte) {
-    return (crc >> 8) ^ tables[0][(crc ^ static_cast<std::uint32_t>(byte)) & 0xFFu];
-}
+constexpr auto table = [] {
+    std::array<std::uint32_t, 256> remainders{};
+    for (std::uint32_t byte = 0; byte < 256; ++byte)
+        remainders[byte] = multiply(one >> 8, byte);
+    return remainders;
+}();
 
 std::uint32_t by_table(const std::byte* p, std::size_t n, std::uint32_t crc) {
-    for (; n >= 8; p += 8, n -= 8) {
-        std::uint32_t next = crc;
-        for (std::size_t i = 0; i < 4; ++i)
-            next ^= static_cast<std::uint32_t>(p[i]) << (8 * i);
-        crc = tables[7][next & 0xFFu] ^ tables[6][(next >> 8) & 0xFFu] ^
-              tables[5][(next >> 16) & 0xFFu] ^ tables[4][next >> 24];
-        for (std::size_t i = 0; i < 4; ++i)
-            crc ^= tables[3 - i][static_cast<std::size_t>(p[4 + i])];
-    }
     for (; n > 0; ++p, --n)
-        crc = step(crc, *p);
+        crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(*p)) & 0xFFu];
     return crc;
 }
 

@@ -13,6 +13,5 @@ if TYPE_CHECKING:
     from uzushio.solvers.channel import reference as reference
     from uzushio.solvers.channel.case import ChannelCase as ChannelCase
     from uzushio.solvers.channel.solver import ChannelSolver as ChannelSolver
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

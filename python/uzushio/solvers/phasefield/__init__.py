@@ -20,6 +20,5 @@ if TYPE_CHECKING:
     from uzushio.solvers.phasefield.parameters import Boundary as Boundary
     from uzushio.solvers.phasefield.parameters import Parameters as Parameters
     from uzushio.solvers.phasefield.trajectory import Trajectory as Trajectory
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -9,6 +9,5 @@ from uzushio._base import lazy
 if TYPE_CHECKING:
     from uzushio.solvers.thermal.case import ThermalCase as ThermalCase
     from uzushio.solvers.thermal.solver import ThermalSolver as ThermalSolver
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)

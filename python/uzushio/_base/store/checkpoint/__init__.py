@@ -30,6 +30,5 @@ if TYPE_CHECKING:  # Zarr, which reading and writing need, takes a third of the 
     from uzushio._base.store.checkpoint.reading import open_checkpoint as open_checkpoint
     from uzushio._base.store.checkpoint.writing import Snapshot as Snapshot
     from uzushio._base.store.checkpoint.writing import write as write
-
-if not TYPE_CHECKING:
+else:
     __getattr__, __dir__ = lazy.names(__name__)
