@@ -139,6 +139,12 @@ def test_every_mistake_has_the_line_it_is_in(tmp_path: Path) -> None:
     assert "/case.yaml:6: titel is not known; did you mean 'title'?" in text
 
 
+def test_a_mistake_that_a_section_finds_has_the_line_of_its_key(tmp_path: Path) -> None:
+    given = "publish:\n  engine: inproc\n  pipeline: no.yaml\n"
+    text = mistakes(tmp_path, MINIMAL + given)
+    assert text == "/case.yaml:5: publish.pipeline: there is no file /no.yaml"
+
+
 def test_a_missing_section_is_required(tmp_path: Path) -> None:
     assert "time is required" in mistakes(tmp_path, "solver: toy\n")
 

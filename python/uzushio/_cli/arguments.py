@@ -73,15 +73,6 @@ CaseFile = Annotated[
     Path, typer.Argument(metavar="CASE.yaml", parser=path_argument, help="The case to read.")
 ]
 
-RestartedCase = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="CASE.yaml",
-        parser=path_argument,
-        help="The case to read; with --restart the run's own case is the default.",
-    ),
-]
-
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -109,32 +100,11 @@ Affinity = Annotated[
     ),
 ]
 
-Restart = Annotated[
-    Path | None,
-    path_option(
-        metavar="DIR",
-        help="Continue from the newest checkpoint of a run's folder, or from one checkpoint's "
-        "folder, on any number of ranks.",
-    ),
-]
-
 Fallback = Annotated[
     bool,
     typer.Option(
         "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
     ),
-]
-
-Out = Annotated[
-    Path | None, path_option(metavar="DIR", help="Folder of the run. Default: output.folder.")
-]
-
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
-]
-
-NoFigures = Annotated[
-    bool, typer.Option("--no-figures", help="Draw no figures, as with output.figures: false.")
 ]
 
 NoVerify = Annotated[

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -14,14 +15,11 @@ from uzushio._cli.arguments import (
     Affinity,
     Debug,
     Fallback,
-    NoFigures,
-    Out,
     Overrides,
-    Overwrite,
     Quiet,
     Ranks,
-    Restart,
-    RestartedCase,
+    path_argument,
+    path_option,
 )
 from uzushio._cli.start import run_on_ranks, start_job
 from uzushio._job.options import Options
@@ -36,14 +34,34 @@ if TYPE_CHECKING:
 class JobArguments:
     """Arguments of each command that computes a case; see `flattened`."""
 
-    case: RestartedCase = None
+    case: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CASE.yaml",
+            parser=path_argument,
+            help="The case to read; with --restart the run's own case is the default.",
+        ),
+    ] = None
     ranks: Ranks = None
     overrides: Overrides = None
-    restart: Restart = None
+    restart: Annotated[
+        Path | None,
+        path_option(
+            metavar="DIR",
+            help="Continue from the newest checkpoint of a run's folder, or from one checkpoint's "
+            "folder, on any number of ranks.",
+        ),
+    ] = None
     restart_fallback: Fallback = False
-    out: Out = None
-    overwrite: Overwrite = False
-    no_figures: NoFigures = False
+    out: Annotated[
+        Path | None, path_option(metavar="DIR", help="Folder of the run. Default: output.folder.")
+    ] = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
+    ] = False
+    no_figures: Annotated[
+        bool, typer.Option("--no-figures", help="Draw no figures, as with output.figures: false.")
+    ] = False
     affinity: Affinity = Policy.NONE
     quiet: Quiet = False
     debug: Debug = False

@@ -74,4 +74,4 @@ def _check_pipeline(file: Path, offer: Offer | None) -> None:
             finally:
                 pipeline.close()
         except PipelineError as error:
-            raise CaseError(str(error)) from error
+            raise CaseError(error, error.path) from error

@@ -66,7 +66,7 @@ class InSituPipeline:
         try:
             self._pipeline.prepare(Stream.of_solver(solver.meshes(), fields, solver.attributes()))
         except PipelineError as error:
-            raise CaseError(str(error)) from error
+            raise CaseError(error, error.path) from error
         if began := solver.step_index:
             same = {  # with other sources, fields of a name are others
                 name: state
