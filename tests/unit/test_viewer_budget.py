@@ -17,6 +17,9 @@ from pipeline_case import Flow
 from viewer_driver import Driver, RequestFailed, run_viewer
 
 from uzushio import raycast, staging
+from uzushio.errors import PipelineError
+from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Stream
 from uzushio.render.typeface import Typeface
 from uzushio.render.view import View
@@ -206,6 +209,15 @@ def test_the_number_of_derived_fields_and_their_length_have_limits() -> None:
     many = {f"s{n}": "u" for n in range(MAX_ENTRIES + 1)}
     with pytest.raises(RefusedChange, match=f"{MAX_ENTRIES + 1} entries"):
         document.apply("a", [(("sources",), many)], 9, "page")
+
+
+def test_an_error_in_a_derived_field_has_its_path(store: Path) -> None:
+    with staging.attach(store) as reader:
+        stream = Stream.of_step(next(iter(reader)))
+    sources = {"a": SourceSettings(expression="b + u"), "b": SourceSettings(expression="c + u")}
+    with pytest.raises(PipelineError, match=r"sources\.b: ") as raised:
+        Graph(stream, sources)
+    assert raised.value.path == ("sources", "b")
 
 
 def test_a_derived_field_that_the_stream_cannot_give_is_refused_at_entry(store: Path) -> None:

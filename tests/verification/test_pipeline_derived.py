@@ -11,7 +11,6 @@ from PIL import Image
 from pipeline_case import Flow, Grab, Lines, grab, stretched
 
 from uzushio import staging
-from uzushio.errors import UzushioError
 from uzushio.pipeline import stencils
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
@@ -238,12 +237,6 @@ def test_impossible_sources_are_reported_with_file_and_line(
         grab(flow(zero, zero, zero), sources, "u", folder=tmp_path)
     assert sentence in str(caught.value)
     assert "pipeline.yaml:" in str(caught.value) and "sources." in str(caught.value)
-
-
-def test_a_mistake_in_a_source_has_the_path_of_that_source(tmp_path: Path) -> None:
-    with pytest.raises(UzushioError, match=r"pipeline\.yaml:3: sources\.b: ") as caught:
-        grab(flow(zero, zero, zero), "  a: b + u\n  b: c + u", "u", folder=tmp_path)
-    assert caught.value.path == ("sources", "b")
 
 
 def test_stencils_of_parts_are_those_of_the_whole() -> None:

@@ -127,13 +127,23 @@ def assimilate(
 ) -> AssimilationResult:
     """Estimate initial state and parameters, as `uzushio assimilate` does (collective).
 
-    SIGINT (the notebook's Interrupt) finishes the iteration, writes a checkpoint and returns; a
-    second one raises `KeyboardInterrupt`. Arguments that are not listed are those of `uzushio.run`.
+    Messages name the options of the command line, which have the names of these arguments. SIGINT
+    (the notebook's Interrupt) finishes the iteration, writes a checkpoint and returns; a second one
+    raises `KeyboardInterrupt`.
 
     Args:
         case: result or argument of `uzushio.assimilation.load_assimilation`; None: the case of the
             assimilation in `restart`, which continues in its folder.
+        out: folder of the assimilation instead of output.folder.
+        restart: folder of an assimilation, or of one checkpoint, to continue from.
+        restart_fallback: if that checkpoint is damaged, restart from the one before.
+        overwrite: remove the run that the folder holds.
         tuned: use the values that `uzushio tune` found on this machine, for a case from a file.
+        figures: draw figures at the end, if the case does not say otherwise.
+        affinity: binding of ranks and threads to cores: ``none``, ``compact``, ``scatter``,
+            ``numa_block`` or ``numa_cyclic``.
+        quiet: print errors and warnings only.
+        comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
     Raises:
         UzushioError: a class of `uzushio.errors`, with a sentence that says what to do.
