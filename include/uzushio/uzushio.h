@@ -172,8 +172,8 @@ UZ_API uz_status uz_block(uz_writer* writer, uint64_t id, const char* mesh, uz_b
 /* Remove a block of this rank. */
 UZ_API uz_status uz_remove_block(uz_writer* writer, uint64_t id);
 
-/* Begin a step with the solver's number and time, the same on all ranks. Not collective: it does not
- * communicate. */
+/* Begin a step with the solver's number and time, the same on all ranks. Not collective: it does
+ * not communicate. */
 UZ_API uz_status uz_begin_step(uz_writer* writer, int64_t index, double time);
 
 /* Put values of a field on a block, with ghost layers: without gaps, in the order z, y, x,

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 
 namespace {
 

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "staging/datamodel/read_planner.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -27,6 +26,7 @@
 #include "staging/transport/file/names.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 #include "support/random_array.hpp"
 #include "support/staging_suite.hpp"
 

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "staging/datamodel/copy.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"
@@ -16,6 +15,7 @@
 #include "staging/transport/step_source.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 
 namespace uzushio::staging {
 namespace {

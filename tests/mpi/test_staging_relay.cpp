@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "staging/datamodel/read_planner.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/relay/relay.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -30,6 +29,7 @@
 #include "staging/transport/socket/contact.hpp"
 #include "staging/transport/socket/source.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 #include "support/other_process.hpp"
 #include "support/socket_writer.hpp"
 #include "support/staging_sides.hpp"

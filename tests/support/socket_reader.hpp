@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "staging/datamodel/read_planner.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/socket/source.hpp"
+#include "staging/wire/select.hpp"
 #include "support/socket_writer.hpp"
 
 namespace uzushio::staging::testing {

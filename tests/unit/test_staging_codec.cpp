@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "../fuzz/models.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/wire/crc32c.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 #include "staging/wire/step_codec.hpp"
 
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/crc32c.hpp"
+#include "staging/wire/select.hpp"
 
 namespace uzushio::staging {
 namespace {

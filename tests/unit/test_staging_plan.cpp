@@ -11,8 +11,8 @@
 #include "staging/datamodel/model_error.hpp"
 #include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/run_cursor.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 #include "support/seeded.hpp"
 
 namespace uzushio::staging {

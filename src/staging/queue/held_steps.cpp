@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/sentence.hpp"
+#include "staging/wire/select.hpp"
 
 namespace uzushio::staging {
 

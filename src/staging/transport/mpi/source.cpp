@@ -8,7 +8,6 @@
 #include "parallel/backoff.hpp"
 #include "parallel/communicator.hpp"
 #include "parallel/wait_hook.hpp"
-#include "staging/wire/select.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
@@ -18,6 +17,7 @@
 #include "staging/transport/mpi/tile_sizes.hpp"
 #include "staging/transport/mpi/timer_slack_guard.hpp"
 #include "staging/wire/message_codec.hpp"
+#include "staging/wire/select.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
