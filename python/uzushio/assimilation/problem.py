@@ -49,6 +49,8 @@ class Parts(NamedTuple):
 
 def checked(model: Model, guess: Guess, name: str) -> Guess:
     """Return a guess of a model as arrays; raise `CaseError` for other shapes."""
+    if not isinstance(guess, Guess):
+        raise CaseError(f"{name}: the model returned {type(guess).__name__}, must return a Guess.")
     shape = tuple(part.stop - part.start for part in model.own)
     state = np.ascontiguousarray(guess.state, dtype=np.float64)
     parameters = np.array(guess.parameters, dtype=np.float64)

@@ -235,7 +235,8 @@ class StepSweeps:
         for index in reversed(range(first, last)):
             if keep is not None:
                 keep[index] = adjoint
-            before, slopes = self.adjoint_step(fixed(adjoint), trajectory[index], parameters, index)
+            result = self.adjoint_step(fixed(adjoint), trajectory[index], parameters, index)
+            before, slopes = _pair(result, "adjoint_step")
             _put(adjoint, before, "adjoint_step")
             totals = _added(totals, slopes)
             if observations is not None:
@@ -332,12 +333,14 @@ class StepSweeps:
         totals = [(0.0, 0.0)] * len(parameters)
         for index in reversed(range(first, last)):
             state = trajectory[index]
-            before, slopes = self.adjoint_step(fixed(adjoint), state, parameters, index)
+            result = self.adjoint_step(fixed(adjoint), state, parameters, index)
+            before, slopes = _pair(result, "adjoint_step")
             totals = _added(totals, slopes)
             if adjoints is not None:
-                change, slopes = self.second_order_step(
+                result = self.second_order_step(
                     tangents[index], direction, adjoints[index], state, parameters, index
                 )
+                change, slopes = _pair(result, "second_order_step")
                 before, totals = before + change, _added(totals, slopes)
             _put(adjoint, before, "adjoint_step and second_order_step")
             if observations is not None:
@@ -349,13 +352,24 @@ class StepSweeps:
 
 
 def _put(state: np.ndarray, result: np.ndarray, name: str) -> None:
-    """Copy the result of a user's method; raise `ModelError` if its shape is wrong."""
-    if np.shape(result) != state.shape or np.iscomplexobj(result):
+    """Copy the result of a user's method; raise `ModelError` if its shape or type is wrong."""
+    found = np.asarray(result)
+    if found.shape != state.shape or found.dtype.kind not in "biuf":
+        what = "nothing" if result is None else f"{found.dtype} of shape {found.shape}"
         raise ModelError(
-            f"{name} returned {'nothing' if result is None else f'shape {np.shape(result)}'}; it "
-            f"must return real numbers of shape {state.shape}."
+            f"{name} returned {what}; it must return real numbers of shape {state.shape}."
         )
-    state[...] = result
+    state[...] = found
+
+
+def _pair(result: Any, name: str) -> tuple[np.ndarray, Slopes]:
+    """Return both results of a user's method; raise `ModelError` if there are not two."""
+    if not (isinstance(result, tuple) and len(result) == 2 and np.iterable(result[1])):
+        raise ModelError(
+            f"{name} must return two values: a field, and a list with the derivative with respect "
+            "to each parameter."
+        )
+    return result
 
 
 def _misfit(state: np.ndarray, step: int, observations: Observations) -> DoubleDouble:

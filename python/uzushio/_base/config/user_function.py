@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from uzushio._base.error_text import USER_MODULE, error_message
+
 
 def check_syntax(file: Path) -> None:
     """Compile a Python file without executing it.
@@ -50,7 +52,7 @@ def load_module(file: Path) -> ModuleType:
         raise ValueError(f"there is no file {file}")
     if str(file.parent.resolve()) not in sys.path:
         sys.path.append(str(file.parent.resolve()))
-    spec = importlib.util.spec_from_file_location(f"uzushio_{file.stem}", file)
+    spec = importlib.util.spec_from_file_location(f"{USER_MODULE}{file.stem}", file)
     if spec is None or spec.loader is None:
         raise ValueError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -60,16 +62,6 @@ def load_module(file: Path) -> ModuleType:
     except Exception as error:
         raise ValueError(error_message(file, error)) from error
     return module
-
-
-def error_message(file: Path, error: BaseException) -> str:
-    """Format an exception with its line in the user's file, without full stop."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    where = f"{file}, line {line}" if line is not None else str(file)
-    return f"{where}: {type(error).__name__}: {text.rstrip('.')}"
 
 
 def trace(file: Path, error: BaseException) -> str:

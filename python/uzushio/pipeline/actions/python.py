@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from uzushio._base.config.section import Section
-from uzushio._base.config.user_function import error_message, load_function, trace
+from uzushio._base.config.user_function import load_function, trace
+from uzushio._base.error_text import error_message
 from uzushio._base.parallel.sync import TimedCollective, collective
 from uzushio.errors import PipelineError
 from uzushio.pipeline.action import Action

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from uzushio._base.array_values import real
-from uzushio._base.config.user_function import error_message, load_function
+from uzushio._base.config.user_function import load_function
+from uzushio._base.error_text import error_message
 from uzushio.errors import CaseError
 from uzushio.solvers.thermal.case import ThermalCase
 from uzushio.solvers.thermal.turbulence import Waves, mean_profile
