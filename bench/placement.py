@@ -31,7 +31,7 @@ from uzushio.placement import (
     place,
     scotch,
 )
-from uzushio.placement.evaluation import evaluate
+from uzushio.placement.evaluation import PhaseFigures, evaluate
 from uzushio.placement.machines.machine import Indices
 
 #: Mean hops in a unit of 2 x 3 x 2 nodes, and messages over its busiest link.
@@ -131,7 +131,12 @@ def main() -> int:
 
 
 def figures_of(
-    name: str, before: list, after: list, machine: Machine, per_node: int, seconds: float
+    name: str,
+    before: list[PhaseFigures],
+    after: list[PhaseFigures],
+    machine: Machine,
+    per_node: int,
+    seconds: float,
 ) -> list[Record]:
     """Return the figures of a case, with the goals that hold for it."""
     whole = isinstance(machine, TofuD) and "missing" not in name and per_node == 1

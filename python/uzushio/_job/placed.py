@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
@@ -38,4 +38,4 @@ def placed(case: Case, comm: MPI.Intracomm) -> MPI.Intracomm:
             f"parallel.placement: {file} places {len(ranks)} ranks, but the job has {comm.size}; "
             "make one for as many ranks with uzushio place."
         )
-    return comm.Split(0, int(ranks[comm.rank]))
+    return cast("MPI.Intracomm", comm.Split(0, int(ranks[comm.rank])))

@@ -17,7 +17,7 @@ def assign(costs: Floats) -> Indices:
         costs: cost of each pair, (n, n).
     """
     count = len(costs)
-    columns = np.argmin(costs, axis=1)
+    columns: Indices = np.argmin(costs, axis=1)
     if len(np.unique(columns)) == count:  # every row has its cheapest column
         return columns
     row_of = np.full(count, -1)

@@ -57,7 +57,7 @@ def node_traffic(phase: Phase, node_of_rank: Indices, size: int) -> NodeTraffic:
     source, target = node_of_rank[phase.source], node_of_rank[phase.target]
     other = source != target
     pairs, inverse = np.unique(source[other] * size + target[other], return_inverse=True)
-    sent = np.bincount(inverse, phase.sent[other], minlength=len(pairs))
+    sent = np.bincount(inverse, phase.sent[other], minlength=len(pairs)).astype(float)
     return NodeTraffic(pairs // size, pairs % size, sent)
 
 

@@ -116,7 +116,7 @@ class LocalSearch:
             candidate,
             state.value(state.loads[keys] + change) - state.value(state.loads[keys]),
             minlength=len(first),
-        )
+        ).astype(float)
         chosen = self._independent(first, second, gain)
         while chosen:
             apply = np.isin(candidate, chosen)
@@ -197,7 +197,7 @@ class LocalSearch:
             keys.append(candidate[entry] * len(state.loads) + link)
             values.append(sign * self._sent[message[entry]])
         key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-        change = np.bincount(inverse, np.concatenate(values), minlength=len(key))
+        change = np.bincount(inverse, np.concatenate(values), minlength=len(key)).astype(float)
         return key % len(state.loads), change, key // len(state.loads)
 
     def _independent(self, first: Indices, second: Indices, gain: Floats) -> list[int]:

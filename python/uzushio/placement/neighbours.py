@@ -41,4 +41,5 @@ class Neighbours:
         """Return for each node one in its unit or in one of the nearest units, (nodes,)."""
         unit = self._unit_of_node[nodes]
         unit = self._near[unit, random.integers(0, self._near.shape[1], len(nodes))]
-        return self._nodes[self._first[unit] + random.integers(0, self._count[unit])]
+        drawn: Indices = self._nodes[self._first[unit] + random.integers(0, self._count[unit])]
+        return drawn

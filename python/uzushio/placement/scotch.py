@@ -115,7 +115,8 @@ class _Mapper:
         )
         self._function("randomReset")()
         self._call("graphMap", processes, architecture, strategy, parts)
-        return self._held[-1].astype(np.int64)
+        mapped: Indices = self._held[-1].astype(np.int64)
+        return mapped
 
     def _graph(self, count: int, pairs: Indices, weights: Indices) -> Any:
         ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
@@ -180,8 +181,8 @@ def _load() -> Any:
     """Return the library, or None."""
     choices: list[tuple[str | None, str]] = []
     if path := os.environ.get(LIBRARY):
-        folder = Path(path).parent
-        errors = sorted(folder.glob("libscotcherr.so*")) + sorted(folder.glob("libscotcherr-7*.so"))
+        beside = Path(path).parent
+        errors = sorted(beside.glob("libscotcherr.so*")) + sorted(beside.glob("libscotcherr-7*.so"))
         choices.append((str(errors[0]) if errors else None, path))
     for error_name, name in _NAMES:
         if found := find_library(name):

@@ -57,12 +57,14 @@ class SwitchTree(Machine):
     def _common(self, source: Indices, target: Indices) -> Indices:
         """Return the number of common vertices of the lines from the root."""
         same = (self._line[source] == self._line[target]) & (self._line[source] >= 0)
-        return np.cumprod(same, axis=-1).sum(axis=-1)
+        count: Indices = np.cumprod(same, axis=-1).sum(axis=-1)
+        return count
 
     def hops(self, source: Indices, target: Indices) -> Indices:
         """Return the number of links of each route."""
         source, target = np.broadcast_arrays(source, target)
-        return self._length[source] + self._length[target] - 2 * self._common(source, target)
+        apart: Indices = self._length[source] + self._length[target]
+        return apart - 2 * self._common(source, target)
 
     def routes(self, source: Indices, target: Indices) -> Routes:
         """Return the links of the routes: those upwards, then those downwards."""

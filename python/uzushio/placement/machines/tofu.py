@@ -52,7 +52,8 @@ class TofuD(Torus):
     def logical(self) -> Indices:
         """Logical coordinates of each node, (nodes, 3)."""
         outer, inner, size = self.coordinates[:, :3], self.coordinates[:, 3:], np.array(UNIT)
-        return outer * size + np.where(outer % 2 == 1, size - 1 - inner, inner)
+        place: Indices = outer * size + np.where(outer % 2 == 1, size - 1 - inner, inner)
+        return place
 
     def default_order(self) -> Indices:
         """Return the nodes with the first logical axis fastest."""
