@@ -34,6 +34,11 @@ else()
 endif()
 set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
 
+# Recorder of traffic, which is preloaded into programs: it replaces functions of MPI, so that nothing else links it.
+add_library(uzushio_traffic SHARED "${PROJECT_SOURCE_DIR}/src/traffic/recorder.cpp")
+target_link_libraries(uzushio_traffic PRIVATE uzushio::flags MPI::MPI_CXX)
+set_target_properties(uzushio_traffic PROPERTIES INSTALL_RPATH "${library_rpath}" CXX_VISIBILITY_PRESET default)
+
 # Headers that staging/writer.hpp and staging/reader.hpp include, and those of their errors.
 set(cpp_headers choose_options command engine_options reader reader_options staging_error writer
     datamodel/array_layout datamodel/array_view datamodel/attribute datamodel/block datamodel/box datamodel/coordset
@@ -69,11 +74,12 @@ make_fortran_module("${PROJECT_BINARY_DIR}/uzushio.f90")
 function(install_library prefix libdir component)
     if(component STREQUAL "python")
         install(TARGETS uzushio LIBRARY DESTINATION "${prefix}${libdir}" NAMELINK_SKIP COMPONENT python EXCLUDE_FROM_ALL)
+        install(TARGETS uzushio_traffic LIBRARY DESTINATION "${prefix}${libdir}" COMPONENT python EXCLUDE_FROM_ALL)
         install(FILES "${PROJECT_BINARY_DIR}/libuzushio.so.script" RENAME libuzushio.so
                 DESTINATION "${prefix}${libdir}" COMPONENT python EXCLUDE_FROM_ALL)
         set(only COMPONENT python EXCLUDE_FROM_ALL)
     else()
-        install(TARGETS uzushio LIBRARY DESTINATION "${prefix}${libdir}" COMPONENT ${component})
+        install(TARGETS uzushio uzushio_traffic LIBRARY DESTINATION "${prefix}${libdir}" COMPONENT ${component})
         set(only COMPONENT ${component})
     endif()
     install(FILES "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.h"

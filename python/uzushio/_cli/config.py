@@ -9,6 +9,9 @@ import typer
 
 from uzushio.errors import UzushioError
 
+#: Library that records traffic.
+RECORDER = "libuzushio_traffic.so"
+
 
 def installation() -> Path:
     """Return the folder inside the installed package that has `include` and `lib`.
@@ -31,6 +34,9 @@ def config(
         bool, typer.Option("--fortran-source", help="File of the module to compile with Fortran.")
     ] = False,
     libs: Annotated[bool, typer.Option("--libs", help="Flags to link any of these.")] = False,
+    traffic: Annotated[
+        bool, typer.Option("--traffic", help="Library that records traffic, for LD_PRELOAD.")
+    ] = False,
     prefix: Annotated[
         bool, typer.Option("--prefix", help="Folder for CMake's CMAKE_PREFIX_PATH.")
     ] = False,
@@ -46,11 +52,12 @@ def config(
         *(["-std=c++20", f"-I{include}", f"-I{include / 'uzushio/cpp'}"] if cxxflags else []),
         *([str(include / "uzushio/uzushio.f90")] if fortran_source else []),
         *([f"-L{lib}", f"-Wl,-rpath,{lib}", "-luzushio"] if libs else []),
+        *([str(lib / RECORDER)] if traffic else []),
         *([str(folder)] if prefix else []),
     ]
     if not words:
         raise UzushioError(
             "config prints nothing by default; give --cflags, --cxxflags, --fortran-source, "
-            "--libs or --prefix."
+            "--libs, --traffic or --prefix."
         )
     print(*words)

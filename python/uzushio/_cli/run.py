@@ -9,6 +9,7 @@ import typer
 
 from uzushio._cli.arguments import flattened, path_option
 from uzushio._cli.job_arguments import JobArguments
+from uzushio._cli.start import record_traffic
 from uzushio.case.model import load_case
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ def run(
         Path | None,
         path_option(metavar="FILE", help="Write a trace of all ranks for ui.perfetto.dev (JSON)."),
     ] = None,
+    traffic: Annotated[
+        Path | None,
+        path_option(
+            metavar="FILE",
+            help="Record the bytes from rank to rank, for uzushio place --traffic. With --ranks.",
+        ),
+    ] = None,
 ) -> None:
     """Run a case.
 
@@ -50,4 +58,6 @@ def run(
 
         return run_case(load_case(source.file, source.overrides), comm, source.options)
 
+    if traffic is not None:
+        record_traffic(traffic, job.ranks)
     job.compute(work, reset_statistics=reset_statistics, interpolate=interpolate, trace=trace)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from uzushio._base.parallel import launch
@@ -11,6 +13,7 @@ from uzushio._base.parallel.affinity import Policy
 from uzushio._base.parallel.allocation import keep_freed_memory
 from uzushio._base.parallel.signals import stop_signals
 from uzushio._base.parallel.sync import guarded
+from uzushio._cli.build import RECORDER, installation
 from uzushio.errors import LaunchError, UzushioError
 
 if TYPE_CHECKING:
@@ -31,6 +34,26 @@ def start_job(
         status = launch.run_job(ranks, sys.argv[1:], affinity is not Policy.NONE)
         by_signal = stopped is not None and status - 128 in stop_signals()
         raise SystemExit(stopped if by_signal else status)
+
+
+def record_traffic(file: Path, ranks: int | None) -> None:
+    """Let the ranks of the job that `start_job` starts record their traffic into a file.
+
+    Raises:
+        LaunchError: this process starts no job, and its own MPI is not recorded.
+    """
+    library = installation() / "lib" / RECORDER
+    loaded = os.environ.get("LD_PRELOAD", "").split(":")
+    if str(library) in loaded:
+        return
+    if not launch.wants_job(ranks):
+        raise LaunchError(
+            "--traffic records the messages of ranks that --ranks starts; under your own mpiexec, "
+            "set LD_PRELOAD to the output of `uzushio config --traffic`, and UZUSHIO_TRAFFIC to "
+            "the file."
+        )
+    os.environ["LD_PRELOAD"] = ":".join([str(library), *filter(None, loaded)])
+    os.environ["UZUSHIO_TRAFFIC"] = str(file.absolute())
 
 
 def run_on_ranks(
