@@ -14,6 +14,7 @@
 #include "bindings/staging_python.hpp"
 #include "bindings/unlocked.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/step_source.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -46,6 +47,16 @@ std::string PythonReader::next(double limit) {
 
 staging::StepInfo PythonReader::step() {
     return with_lock(mutex_, [&] { return get().step(); });
+}
+
+nb::object PythonReader::stored_steps() {
+    const auto steps = with_lock(mutex_, [&] { return get().stored_steps(); });
+    if (!steps)
+        return nb::none();
+    nb::list result;
+    for (const auto& step : *steps)
+        result.append(nb::make_tuple(step.sequence, step.index, step.time));
+    return result;
 }
 
 std::uint64_t PythonReader::sequence() {
@@ -204,6 +215,7 @@ void bind_staging_reader(nb::module_& module) {
         .def("next", &PythonReader::next, "limit"_a)
         .def("seek", calling<PythonReader>(&staging::Reader::seek), "sequence"_a)
         .def("step", &PythonReader::step)
+        .def("stored_steps", &PythonReader::stored_steps)
         .def_prop_ro("sequence", &PythonReader::sequence)
         .def("read", &PythonReader::read, "field"_a, "box"_a, "to"_a)
         .def("read_block", &PythonReader::read_block, "field"_a, "block"_a, "with_ghosts"_a, "to"_a,

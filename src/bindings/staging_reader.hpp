@@ -34,6 +34,8 @@ class PythonReader {
 
     [[nodiscard]] std::string next(double limit);
     [[nodiscard]] staging::StepInfo step();
+    /// Return (sequence, index, time) of each stored step; None for a running stream.
+    [[nodiscard]] nanobind::object stored_steps();
     [[nodiscard]] std::uint64_t sequence();
     [[nodiscard]] std::vector<staging::Box> read(const std::string& field, const staging::Box& box,
                                                  const Target& to);

@@ -91,6 +91,13 @@ void Reader::seek(std::uint64_t sequence) {
     state.ended = false;
 }
 
+std::optional<std::vector<StoredStep>> Reader::stored_steps() {
+    State& state = *state_;
+    state.require_own_process();
+    require(state.source != nullptr, "The reader has detached; attach again to read on.");
+    return state.source->stored_steps();
+}
+
 const StepInfo& Reader::step() const { return state_->announce().step; }
 
 std::uint64_t Reader::sequence() const { return state_->announce().sequence; }

@@ -21,6 +21,7 @@
 namespace uzushio::staging {
 
 class StepSource;
+struct StoredStep;
 
 /// Block (index into `Reader::step().blocks`) and the memory for its values.
 struct BlockTarget {
@@ -66,6 +67,10 @@ class Reader {
     /// after the end. Not collective: call it on all ranks. Throws StagingError if the steps are
     /// not stored.
     void seek(std::uint64_t sequence);
+
+    /// Return the stored steps in order; nothing for a running stream. Only on rank 0, not
+    /// collective.
+    [[nodiscard]] std::optional<std::vector<StoredStep>> stored_steps();
 
     /// Return the current step, the same on all ranks. Throws StagingError if there is none.
     [[nodiscard]] const StepInfo& step() const;

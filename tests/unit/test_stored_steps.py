@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 import xarray
 import zarr
+from mpi4py import MPI
 
 from uzushio import staging
+from uzushio.staging.contact import Contact
+from uzushio.viewer.steps import open_steps
 
 
 @pytest.fixture
@@ -108,3 +112,17 @@ def test_a_reader_gets_all_steps_and_then_the_end(store: Path) -> None:
             np.testing.assert_array_equal(step.read("u"), u[1:-1, 1:-1, 1:-1])
             np.testing.assert_array_equal(step.read("c/d"), c)
         assert number == 1
+
+
+def test_the_list_of_stored_steps_has_no_other_folders_and_none_that_was_removed(
+    store: Path,
+) -> None:
+    shutil.copytree(store / "steps" / "0000000001", store / "steps" / "0000000001 (copy)")
+    with staging.attach(store) as reader:
+        assert reader.stored_steps() == [(0, 0, 0.0), (1, 10, 0.5)]
+    shutil.rmtree(store / "steps" / "0000000000")
+    steps = open_steps(Contact(str(store)), MPI.COMM_SELF)
+    step = steps.poll()
+    assert step is not None and step.index == 10
+    assert steps.stored == ((10, 0.5),) and steps.fetch(0) is None
+    steps.close()

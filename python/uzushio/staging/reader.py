@@ -204,6 +204,16 @@ class Reader:
         self._core.seek(sequence)
         self.ended, self._last = False, None
 
+    def stored_steps(self) -> list[tuple[int, int, float]] | None:
+        """Return (sequence, index, time) of each stored step in order; not collective, on rank 0.
+
+        None for a running stream.
+
+        Raises:
+            StagingError: the description of a step cannot be read.
+        """
+        return self._core.stored_steps()  # type: ignore[no-any-return]
+
     def __iter__(self) -> Iterator[Step]:
         """Iterate over the steps until the writer ends the stream.
 

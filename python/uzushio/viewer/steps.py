@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from uzushio.errors import StagingError
 
@@ -85,11 +83,9 @@ def open_steps(contact: Contact, comm: MPI.Comm) -> Steps:
     Raises:
         StagingError: no writer answered within `contact.wait`, or the contact is of another stream.
     """
-    path = Path(os.path.expanduser(contact.contact))
-    stored = path.suffix == ".zarr" or (path / "zarr.json").is_file()
-    if comm.bcast(stored):
-        return StoredSteps(contact, comm)
-    return LiveSteps(contact, comm)
+    reader = contact.attach(comm, latest_only=True)
+    stored = comm.rank == 0 and reader.stored_steps() is not None
+    return StoredSteps(reader, comm) if comm.bcast(stored) else LiveSteps(contact, comm, reader)
 
 
 class LiveSteps(Steps):
@@ -99,9 +95,9 @@ class LiveSteps(Steps):
     `latest_only`: each step is the newest one at its time, under every queue policy.
     """
 
-    def __init__(self, contact: Contact, comm: MPI.Comm) -> None:
+    def __init__(self, contact: Contact, comm: MPI.Comm, reader: Reader) -> None:
         self._contact, self._comm = contact, comm
-        self._reader: Reader | None = contact.attach(comm, latest_only=True)
+        self._reader: Reader | None = reader
         self._attached_to = self._identity()
         self._tried = time.monotonic()
         self._sequence: int | None = None
@@ -239,31 +235,25 @@ class LiveSteps(Steps):
 class StoredSteps(Steps):
     """Any step of a folder of stored steps, also while a run adds to it."""
 
-    def __init__(self, contact: Contact, comm: MPI.Comm) -> None:
-        self._comm, self._reader = comm, contact.attach(comm, latest_only=True)
-        self._folder = Path(os.path.expanduser(contact.contact))
-        self._sequences: dict[int, tuple[int, float]] = {}  # on rank 0: index and time of each
-        self._by_index: dict[int, int] = {}
-        self._listed, self._closed = -_LIST_INTERVAL, False
-        self._newest: int | None = None
+    def __init__(self, reader: Reader, comm: MPI.Comm) -> None:
+        self._comm, self._reader = comm, reader
+        self._sequences: dict[int, int] = {}  # by index
+        self._listed, self._newest = -_LIST_INTERVAL, -1
         self.state = "stored"
 
     def poll(self) -> Step | None:
         """Return the last step, if the run has stored one since the last call."""
-        found = self._comm.bcast(self._list() if self._comm.rank == 0 else None)
-        if found is None:
+        steps = self._comm.bcast(self._list() if self._comm.rank == 0 else [])
+        if not steps:
             return None
-        self._by_index = {index: sequence for sequence, (index, _) in found.items()}
-        self.stored = tuple(sorted((index, moment) for index, moment in found.values()))
-        newest = max(found, default=None)
-        if newest is None or newest == self._newest:
-            return None
-        self._newest = newest
-        return self._step(newest)
+        self._sequences = {index: sequence for sequence, index, _ in steps}
+        self.stored = tuple(sorted((index, moment) for _, index, moment in steps))
+        before, self._newest = self._newest, steps[-1][0]
+        return None if self._newest == before else self._step(self._newest)
 
     def fetch(self, index: int) -> Step | None:
         """Return the stored step of a number; None if there is none."""
-        sequence = self._by_index.get(index)
+        sequence = self._sequences.get(index)
         return None if sequence is None else self._step(sequence)
 
     def release(self) -> None:
@@ -285,25 +275,13 @@ class StoredSteps(Steps):
             return None
         return step
 
-    def _list(self) -> dict[int, tuple[int, float]] | None:
-        """Return the stored steps by sequence number; None if there are no new ones (rank 0)."""
+    def _list(self) -> list[tuple[int, int, float]]:
+        """Return the stored steps; none if they were listed a moment ago (rank 0)."""
         now = time.monotonic()
-        if self._closed or now - self._listed < _LIST_INTERVAL:
-            return None
-        self._listed, before = now, len(self._sequences)
-        self._closed = bool(_attributes(self._folder).get("closed"))
-        for path in sorted((self._folder / "steps").glob("[0-9]*")):
-            if int(path.name) not in self._sequences:
-                found = _attributes(path)
-                if "index" in found:
-                    self._sequences[int(path.name)] = int(found["index"]), float(found["time"])
-        return dict(self._sequences) if len(self._sequences) > before else None
-
-
-def _attributes(group: Path) -> dict[str, Any]:
-    """Return the attributes of a Zarr group; empty if it is not complete."""
-    try:
-        found = json.loads((group / "zarr.json").read_text(encoding="utf-8"))
-        return dict(found.get("attributes", {}))
-    except (OSError, ValueError):
-        return {}
+        if now - self._listed < _LIST_INTERVAL:
+            return []
+        self._listed = now
+        try:
+            return self._reader.stored_steps() or []
+        except StagingError:
+            return []  # they were removed meanwhile, or one is damaged

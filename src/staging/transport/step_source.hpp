@@ -29,6 +29,13 @@ struct AnnouncedStep {
     std::shared_ptr<const std::vector<std::byte>> message;
 };
 
+/// Step that is stored on disk.
+struct StoredStep {
+    std::uint64_t sequence = 0;
+    std::int64_t index = 0; ///< the solver's number of the step
+    double time = 0;
+};
+
 /// Interface of the reader's side of an engine. Throws PeerGone, PeerSilent and other
 /// StagingErrors; the Reader makes all ranks throw.
 class StepSource {
@@ -45,6 +52,9 @@ class StepSource {
         throw StagingError("Steps of a running stream cannot be chosen: read them as they come, or "
                            "attach to stored steps.");
     }
+    /// Return the stored steps in order; nothing for a running stream. Called on the group's rank 0
+    /// only.
+    [[nodiscard]] virtual std::optional<std::vector<StoredStep>> stored_steps() { return {}; }
     /// Start a step on all ranks, as rank 0 received it. Valid until `end`.
     virtual void begin([[maybe_unused]] const Announce& step) {}
     /// Return the step that is in progress without `next`, inside the solver's own step; else null.

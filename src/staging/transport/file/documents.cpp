@@ -158,6 +158,17 @@ std::string step_document(const StepInfo& step, std::uint64_t sequence) {
                        {"blocks", step.blocks.size()}}));
 }
 
+StoredStep parse_step(const std::string& text, const std::filesystem::path& file) {
+    return parse(text, file, "a stored step", [](const Json& json) {
+        const Json& attributes = json.at("attributes");
+        const Json& time = attributes.at("time"); // a text if it is not finite
+        return StoredStep{attributes.at("sequence").get<std::uint64_t>(),
+                          attributes.at("index").get<std::int64_t>(),
+                          time.is_number() ? time.get<double>()
+                                           : std::stod(time.get<std::string>())};
+    });
+}
+
 std::string field_document(const StepInfo& step, const Field& field) {
     Json attributes = to_json(field.attributes);
     attributes["field"] = field.name;

@@ -7,6 +7,7 @@
 #include "staging/datamodel/step_info.hpp"
 #include "staging/transport/file/array_form.hpp"
 #include "staging/transport/file/chunk_grid.hpp"
+#include "staging/transport/step_source.hpp"
 
 /// The zarr.json documents of a store: Zarr v3, with readable attributes.
 namespace uzushio::staging::file {
@@ -25,6 +26,7 @@ struct StoreState {
 
 [[nodiscard]] std::string group_document(); ///< without attributes
 [[nodiscard]] std::string step_document(const StepInfo& step, std::uint64_t sequence);
+[[nodiscard]] StoredStep parse_step(const std::string& text, const std::filesystem::path& file);
 [[nodiscard]] std::string field_document(const StepInfo& step, const Field& field);
 [[nodiscard]] std::string array_document(const StepInfo& step, const Block& block,
                                          const StoredArray& array, const ArrayForm& form,

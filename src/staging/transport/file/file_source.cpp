@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -29,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto check_interval = std::chrono::milliseconds(50);
 constexpr std::size_t buffer_bytes = 512 << 10;
 constexpr std::size_t max_document_bytes = 1 << 20;
+constexpr std::size_t max_step_bytes = 64 << 20; // with the coordinates of rectilinear meshes
 
 bool is_there(const fs::path& path) {
     std::error_code error;
@@ -54,6 +56,17 @@ bool sleep(Clock::time_point deadline) {
 Clock::time_point after(std::chrono::nanoseconds limit) {
     const auto now = Clock::now();
     return limit > Clock::time_point::max() - now ? Clock::time_point::max() : now + limit;
+}
+
+std::vector<std::uint64_t> list_steps(const fs::path& store) {
+    std::vector<std::uint64_t> steps;
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(store / steps_folder, error);
+         !error && entry != fs::directory_iterator(); entry.increment(error))
+        if (const auto sequence = sequence_of(entry->path().filename().string()))
+            steps.push_back(*sequence);
+    std::sort(steps.begin(), steps.end());
+    return steps;
 }
 
 void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
@@ -113,13 +126,9 @@ std::optional<std::uint64_t> FileSource::find_next(bool list_again) {
     if (error || (changed == listed_ && !list_again))
         return std::nullopt;
     listed_ = changed;
-    std::optional<std::uint64_t> found;
-    for (auto entry = fs::directory_iterator(folder, error);
-         !error && entry != fs::directory_iterator(); entry.increment(error))
-        if (const auto sequence = sequence_of(entry->path().filename().string());
-            sequence && *sequence >= next_)
-            found = std::min(found.value_or(*sequence), *sequence);
-    return found;
+    const auto steps = list_steps(store_);
+    const auto following = std::lower_bound(steps.begin(), steps.end(), next_);
+    return following == steps.end() ? std::nullopt : std::optional(*following);
 }
 
 AnnouncedStep FileSource::next(std::chrono::nanoseconds limit) {
@@ -176,6 +185,25 @@ AnnouncedStep FileSource::announce(std::uint64_t sequence) {
 void FileSource::seek(std::uint64_t sequence) {
     next_ = sequence;
     listed_ = {};
+}
+
+std::optional<std::vector<StoredStep>> FileSource::stored_steps() {
+    if (all_steps_)
+        return steps_;
+    const bool closed = read_state(store_).closed;
+    std::map<std::uint64_t, StoredStep> known;
+    for (const StoredStep& step : steps_)
+        known.emplace(step.sequence, step);
+    steps_.clear();
+    for (const std::uint64_t sequence : list_steps(store_)) {
+        const fs::path file = step_path(store_, sequence) / document;
+        if (const auto before = known.find(sequence); before != known.end())
+            steps_.push_back(before->second);
+        else if (is_there(file)) // or it was removed meanwhile
+            steps_.push_back(parse_step(read_whole(file, max_step_bytes), file));
+    }
+    all_steps_ = closed;
+    return steps_;
 }
 
 void FileSource::begin(const Announce& step) {

@@ -33,6 +33,7 @@ class FileSource : public StepSource {
 
     [[nodiscard]] AnnouncedStep next(std::chrono::nanoseconds limit) override;
     void seek(std::uint64_t sequence) override;
+    [[nodiscard]] std::optional<std::vector<StoredStep>> stored_steps() override;
     void begin(const Announce& step) override;
     void fetch(const Announce& step, std::span<const Fetch> wanted,
                std::chrono::nanoseconds limit) override;
@@ -48,6 +49,8 @@ class FileSource : public StepSource {
     bool verify_;
     std::string id_;
     std::uint64_t next_ = 0;
+    std::vector<StoredStep> steps_; ///< listed so far
+    bool all_steps_ = false;        ///< whether there will be no others
     std::filesystem::file_time_type
         listed_{}; ///< time of the last change of the known list of steps
     WaitNotice waiting_;
