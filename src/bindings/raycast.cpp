@@ -5,10 +5,9 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <tuple>
@@ -26,20 +25,14 @@ namespace {
 using raycast::Block;
 using raycast::Camera;
 using raycast::ColorTable;
-using raycast::HalfSpace;
 using raycast::Index;
-using raycast::Isosurface;
 using raycast::Lighting;
 using raycast::PointValues;
 using raycast::Rgba;
 using raycast::Scene;
-using raycast::Slice;
 using raycast::TransferTable;
 using raycast::Vector3;
-using raycast::Volume;
-using Colors = std::shared_ptr<const ColorTable>;
 using Transfer = std::shared_ptr<const TransferTable>;
-using MaybeLighting = std::optional<Lighting>;
 using Values = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
 using Table = nb::ndarray<const float, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using Points = nb::ndarray<const double, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
@@ -71,12 +64,28 @@ std::shared_ptr<Block> make_block(const Index& start, const Index& points, const
                                    reversed(cells), std::move(fields));
 }
 
-std::shared_ptr<ColorTable> make_colors(const Table& rows, double low, double high,
-                                        const Rgba& below, const Rgba& above, const Rgba& nan,
-                                        bool logarithmic) {
+/// Return an attribute of an object of uzushio.raycast.
+template <class T> T get(nb::handle object, const char* name) {
+    return nb::cast<T>(object.attr(name));
+}
+
+std::shared_ptr<const ColorTable> colors_of(nb::handle table) {
+    if (table.is_none())
+        return nullptr;
+    const auto rows = get<Table>(table, "rgba");
     std::vector<Rgba> colors(rows.shape(0));
     std::copy_n(rows.data(), 4 * colors.size(), colors.empty() ? nullptr : colors[0].data());
-    return std::make_shared<ColorTable>(colors, low, high, below, above, nan, logarithmic);
+    const auto [below, above] = get<std::pair<Rgba, Rgba>>(table, "ends");
+    return std::make_shared<ColorTable>(colors, get<double>(table, "lo"), get<double>(table, "hi"),
+                                        below, above, get<Rgba>(table, "nan"),
+                                        get<bool>(table, "logarithmic"));
+}
+
+std::optional<Lighting> lighting_of(nb::handle light) {
+    if (light.is_none())
+        return std::nullopt;
+    return Lighting{get<float>(light, "ambient"), get<float>(light, "diffuse"),
+                    get<float>(light, "specular"), get<float>(light, "power")};
 }
 
 std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan,
@@ -91,29 +100,68 @@ std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan
     return std::make_shared<TransferTable>(points, nan, logarithmic);
 }
 
-std::unique_ptr<Scene> make_scene(std::vector<std::string> fields,
-                                  std::vector<raycast::Layer> layers, const Coordinates& z,
-                                  const Coordinates& y, const Coordinates& x, double step,
-                                  double step_in_cells, std::vector<HalfSpace> half_spaces,
-                                  const std::optional<Rgba>& bounding_box, double line_width) {
-    auto scene = std::make_unique<Scene>();
-    scene->fields = std::move(fields);
-    scene->layers = std::move(layers);
-    for (const auto* axis : {&x, &y, &z})
-        scene->axes.emplace_back(std::span(axis->data(), axis->size()));
-    scene->step = step;
-    scene->step_in_cells = step_in_cells;
-    scene->half_spaces = std::move(half_spaces);
-    scene->bounding_box = bounding_box;
-    scene->line_width = line_width;
+raycast::Layer layer_of(nb::handle layer, const std::vector<std::string>& fields, double step) {
+    const auto index_of = [&](const std::string& field) {
+        return static_cast<std::size_t>(std::find(fields.begin(), fields.end(), field) -
+                                        fields.begin());
+    };
+    const std::size_t field = index_of(get<std::string>(layer, "field"));
+    const bool clipped = get<bool>(layer, "clipped");
+    if (nb::hasattr(layer, "medium"))
+        return raycast::Volume{field, get<Transfer>(layer.attr("medium"), "table"),
+                               get<std::optional<double>>(layer, "unit_distance").value_or(step),
+                               lighting_of(layer.attr("shading")), clipped};
+    const auto opacity = get<float>(layer, "opacity");
+    const auto colors = colors_of(layer.attr("colors"));
+    if (!nb::hasattr(layer, "values"))
+        return raycast::Slice{
+            field,  get<Vector3>(layer, "origin"), get<Vector3>(layer, "normal"), colors, opacity,
+            clipped};
+    const auto color_field = get<std::optional<std::string>>(layer, "color_field");
+    return raycast::Isosurface{field,
+                               get<std::vector<double>>(layer, "values"),
+                               get<std::optional<Rgba>>(layer, "color").value_or(Rgba{0, 0, 0, 1}),
+                               colors,
+                               color_field ? std::optional(index_of(*color_field)) : std::nullopt,
+                               opacity,
+                               lighting_of(layer.attr("lighting")),
+                               clipped};
+}
+
+Scene scene_of(nb::handle given, double step, double step_in_cells) {
+    Scene scene;
+    scene.fields = get<std::vector<std::string>>(given, "fields");
+    for (const nb::handle layer : given.attr("layers"))
+        scene.layers.push_back(layer_of(layer, scene.fields, step));
+    const auto domain = get<std::array<Coordinates, 3>>(given, "domain");
+    for (std::size_t axis = 3; axis-- > 0;) // z, y, x in Python
+        scene.axes.emplace_back(std::span(domain[axis].data(), domain[axis].size()));
+    scene.step = step;
+    scene.step_in_cells = step_in_cells;
+    for (const nb::handle part : given.attr("half_spaces"))
+        scene.half_spaces.push_back({get<Vector3>(part, "origin"), get<Vector3>(part, "normal")});
+    scene.bounding_box = get<std::optional<Rgba>>(given, "bounding_box");
+    scene.line_width = get<double>(given, "line_width");
     return scene;
+}
+
+Camera camera_of(nb::handle camera) {
+    const auto axes = get<std::array<Vector3, 3>>(camera, "axes");
+    return {get<Vector3>(camera, "position"),
+            axes[0],
+            axes[1],
+            axes[2],
+            get<double>(camera, "half_height"),
+            camera.attr("parallel_height").is_none()};
 }
 
 using BlockWithFields = std::pair<std::shared_ptr<Block>, std::vector<std::size_t>>;
 
-nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<BlockWithFields>& blocks,
-               const Image& image, const std::optional<Depth>& depth, int threads,
-               const nb::object& check) {
+nb::tuple draw(nb::handle given, const std::pair<double, double>& steps, nb::handle view,
+               const std::vector<BlockWithFields>& blocks, const Image& image,
+               const std::optional<Depth>& depth, int threads, const nb::object& check) {
+    const Scene scene = scene_of(given, steps.first, steps.second);
+    const Camera camera = camera_of(view);
     raycast::ImageBuffer buffer;
     buffer.format = image.dtype() == nb::dtype<float>() ? raycast::PixelFormat::rgba_float
                                                         : raycast::PixelFormat::rgba8;
@@ -154,37 +202,12 @@ nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<Block
 void bind_raycast(nb::module_& module) {
     nb::class_<Block>(module, "Block")
         .def(nb::new_(&make_block), "start"_a, "points"_a, "first_cell"_a, "cells"_a, "fields"_a);
-    nb::class_<ColorTable>(module, "ColorTable")
-        .def(nb::new_(&make_colors), "rows"_a, "low"_a, "high"_a, "below"_a, "above"_a, "nan"_a,
-             "logarithmic"_a);
     nb::class_<TransferTable>(module, "TransferTable")
         .def(nb::new_(&make_transfer), "points"_a, "nan"_a, "logarithmic"_a);
-    nb::class_<Lighting>(module, "Lighting")
-        .def(nb::init<float, float, float, float>(), "ambient"_a, "diffuse"_a, "specular"_a,
-             "power"_a);
-    nb::class_<Camera>(module, "Camera")
-        .def(nb::init<Vector3, Vector3, Vector3, Vector3, double, bool>(), "position"_a, "right"_a,
-             "up"_a, "forward"_a, "half_height"_a, "perspective"_a);
-    nb::class_<HalfSpace>(module, "HalfSpace")
-        .def(nb::init<Vector3, Vector3>(), "origin"_a, "normal"_a);
-    nb::class_<Slice>(module, "Slice")
-        .def(nb::init<std::size_t, Vector3, Vector3, Colors, float, bool>(), "field"_a, "origin"_a,
-             "normal"_a, "colors"_a, "opacity"_a, "clipped"_a);
-    nb::class_<Isosurface>(module, "Isosurface")
-        .def(nb::init<std::size_t, std::vector<double>, Rgba, Colors, std::optional<std::size_t>,
-                      float, MaybeLighting, bool>(),
-             "field"_a, "values"_a, "color"_a, "colors"_a.none(), "color_field"_a.none(),
-             "opacity"_a, "lighting"_a.none(), "clipped"_a);
-    nb::class_<Volume>(module, "Volume")
-        .def(nb::init<std::size_t, Transfer, double, MaybeLighting, bool>(), "field"_a,
-             "transfer"_a, "unit_distance"_a, "shading"_a.none(), "clipped"_a);
-    nb::class_<Scene>(module, "Scene")
-        .def(nb::new_(&make_scene), "fields"_a, "layers"_a, "z"_a, "y"_a, "x"_a, "step"_a,
-             "step_in_cells"_a, "half_spaces"_a, "bounding_box"_a.none(), "line_width"_a);
-    module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
-               "threads"_a, "check"_a.none(),
-               "Draw into memory; return bounds, number of non-finite values, hits and ranges of "
-               "the layers.");
+    module.def("cast", &draw, "scene"_a, "steps"_a, "camera"_a, "blocks"_a, "image"_a,
+               "depth"_a.none(), "threads"_a, "check"_a.none(),
+               "Draw a Scene into memory; `steps` are its maximum lengths of segments. Return "
+               "bounds, number of non-finite values, hits and ranges of the layers.");
 }
 
 } // namespace uzushio::bindings

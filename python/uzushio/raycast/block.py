@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uzushio import _core
 from uzushio._base.array_values import real, with_nan
+from uzushio.domain.box import Box, Triple
 from uzushio.raycast.layers import check_coordinates
 
-Triple: TypeAlias = tuple[int, int, int]
-
-
-@runtime_checkable
-class HasStartCount(Protocol):
-    """Box of indices, such as `uzushio.staging.Box`."""
-
-    @property
-    def start(self) -> tuple[int, ...]:
-        """First indices (z, y, x)."""
-
-    @property
-    def count(self) -> tuple[int, ...]:
-        """Numbers of indices (z, y, x)."""
-
-
 #: Global cells (start, count), each (z, y, x): a cell lies between points i and i + 1.
-Cells: TypeAlias = HasStartCount | tuple[Sequence[int], Sequence[int]]
+Cells: TypeAlias = Box | tuple[Sequence[int], Sequence[int]]
 
 
 def start_count(cells: Cells) -> tuple[Triple, Triple]:
     """Return start and count of a box of cells, each (z, y, x)."""
-    start, count = (cells.start, cells.count) if isinstance(cells, HasStartCount) else cells
+    start, count = (cells.start, cells.count) if isinstance(cells, Box) else cells
     if len(start) != 3 or len(count) != 3 or any(n < 0 for n in count):
         raise ValueError(f"cells are (start, count), each three integers z, y, x, not {cells}")
     return (

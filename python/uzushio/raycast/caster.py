@@ -14,7 +14,7 @@ from uzushio import _core
 from uzushio.raycast.block import Block
 from uzushio.raycast.camera import Camera
 from uzushio.raycast.ghosts import segment_limits
-from uzushio.raycast.layers import ColorTable, Isosurface, Layer, Lighting, Scene, Slice, Transfer
+from uzushio.raycast.layers import Scene
 
 Format = Literal["rgba8", "rgba_float"]
 Bounds = tuple[int, int, int, int]
@@ -111,7 +111,14 @@ def cast(
         depths = _memory(given, (height, width), np.dtype(np.float32), "depth")
     parts = [(block.core, _field_indices(scene, block)) for block in blocks if not block.empty]
     bounds, nan_count, hits, ranges = _core.raycast.cast(
-        _scene(scene), _camera(camera), parts, image, depths, threads or default_threads(), check
+        scene,
+        segment_limits(scene.domain, scene.layers, scene.step),
+        camera,
+        parts,
+        image,
+        depths,
+        threads or default_threads(),
+        check,
     )
     return Result(image, depths, bounds, nan_count, hits, ranges)
 
@@ -149,79 +156,3 @@ def _field_indices(scene: Scene, block: Block) -> list[int]:
                 f"{', '.join(map(repr, names)) or 'none'}"
             )
     return [names.index(field) for field in scene.fields]
-
-
-def _camera(camera: Camera) -> Any:
-    right, up, forward = (tuple(axis) for axis in camera.axes)
-    perspective = camera.parallel_height is None
-    return _core.raycast.Camera(
-        camera.position, right, up, forward, camera.half_height, perspective
-    )
-
-
-def _colors(table: ColorTable) -> Any:
-    return _core.raycast.ColorTable(
-        table.rgba, table.lo, table.hi, *table.ends, table.nan, table.logarithmic
-    )
-
-
-def _lighting(lighting: Lighting | None) -> Any:
-    if lighting is None:
-        return None
-    return _core.raycast.Lighting(
-        lighting.ambient, lighting.diffuse, lighting.specular, lighting.power
-    )
-
-
-def _transfer(transfer: Transfer) -> Any:
-    """Return the table of a function, cached in it: a table takes milliseconds to compute."""
-    table = transfer.__dict__.get("_table")
-    if table is None:
-        table = _core.raycast.TransferTable(transfer.points, transfer.nan, transfer.logarithmic)
-        object.__setattr__(transfer, "_table", table)
-    return table
-
-
-def _vector(vector: Sequence[float]) -> tuple[float, ...]:
-    return tuple(map(float, vector))
-
-
-def _layer(layer: Layer, names: tuple[str, ...], step: float) -> Any:
-    """Convert a layer for the core, with indices for the names of fields."""
-    core = _core.raycast
-    field = names.index(layer.field)
-    if isinstance(layer, Slice):
-        origin, normal = _vector(layer.origin), _vector(layer.normal)
-        return core.Slice(
-            field, origin, normal, _colors(layer.colors), layer.opacity, layer.clipped
-        )
-    if isinstance(layer, Isosurface):
-        return core.Isosurface(
-            field,
-            list(layer.values),
-            layer.color or (0.0, 0.0, 0.0, 1.0),
-            None if layer.colors is None else _colors(layer.colors),
-            None if layer.color_field is None else names.index(layer.color_field),
-            layer.opacity,
-            _lighting(layer.lighting),
-            layer.clipped,
-        )
-    distance = layer.unit_distance or step
-    return core.Volume(
-        field, _transfer(layer.medium), distance, _lighting(layer.shading), layer.clipped
-    )
-
-
-def _scene(scene: Scene) -> Any:
-    """Convert a scene for the core."""
-    step, in_cells = segment_limits(scene.domain, scene.layers, scene.step)
-    return _core.raycast.Scene(
-        list(scene.fields),
-        [_layer(layer, scene.fields, step) for layer in scene.layers],
-        *scene.domain,
-        step,
-        in_cells,
-        [_core.raycast.HalfSpace(_vector(h.origin), _vector(h.normal)) for h in scene.half_spaces],
-        scene.bounding_box,
-        scene.line_width,
-    )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from uzushio.raycast.block import Cells, Triple, start_count
+from uzushio.domain.box import Triple
+from uzushio.raycast.block import Cells, start_count
 from uzushio.raycast.layers import Isosurface, Layer, Slice, Volume, check_coordinates
 
 #: Maximum number of samples of a ray for each cell that it can meet.

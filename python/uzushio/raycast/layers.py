@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uzushio import _core
 from uzushio._base.array_values import real
 
 Color: TypeAlias = Sequence[float]
@@ -223,6 +225,11 @@ class Transfer:
             raise ValueError("colours and opacities of a transfer function are between 0 and 1")
         object.__setattr__(self, "points", np.ascontiguousarray(points))
         object.__setattr__(self, "nan", rgba(self.nan, "the colour nan"))
+
+    @cached_property
+    def table(self) -> Any:
+        """Table of the ray caster, which takes milliseconds to compute."""
+        return _core.raycast.TransferTable(self.points, self.nan, self.logarithmic)
 
 
 @dataclass(frozen=True, eq=False)
