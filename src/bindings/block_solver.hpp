@@ -18,6 +18,11 @@
 
 namespace uzushio::bindings {
 
+/// Return indices along i, j, k as Python has them: k, j, i.
+inline nanobind::tuple numpy_order(const domain::Index<3>& index) {
+    return nanobind::make_tuple(index[2], index[1], index[0]);
+}
+
 /// NumPy array on the memory of a view's box: (component, k, j, i); strides may be negative.
 template <class T>
 nanobind::ndarray<nanobind::numpy, T>
@@ -33,8 +38,8 @@ numpy_view(const domain::View<T>& view, const domain::Box<3>& box, nanobind::han
 
 /// Bind a subclass of `domain::BlockSolver` with all that
 /// `uzushio.solvers.block_solver.BlockSolver` uses: the only call that an extension module with a
-/// solver needs besides its constructor. Indices are in the order i, j, k, arrays (component, k, j,
-/// i).
+/// solver needs besides its constructor. Indices are in the order k, j, i in Python, as the axes of
+/// arrays (component, k, j, i).
 template <class Solver>
 nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char* class_name) {
     namespace nb = nanobind;
@@ -70,13 +75,13 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 for (const domain::Zone& zone : solver.declaration().mesh->zones()) {
                     nb::dict one;
                     one["name"] = zone.name;
-                    one["cells"] = nb::make_tuple(zone.cells[0], zone.cells[1], zone.cells[2]);
+                    one["cells"] = numpy_order(zone.cells);
                     one["rectilinear"] = zone.coordinates.is_rectilinear();
                     all.append(one);
                 }
                 return all;
             },
-            "Return the zones of the mesh, with their cells along i, j, k.")
+            "Return the zones of the mesh, with their cells along k, j, i.")
         .def(
             "use_scheme",
             [](Solver& solver, const std::string& name) {
@@ -97,14 +102,15 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 const domain::Index<3> extents{static_cast<std::int64_t>(out.shape(2)),
                                                static_cast<std::int64_t>(out.shape(1)),
                                                static_cast<std::int64_t>(out.shape(0))};
-                domain::for_indices(domain::Box<3>::of(extents).shifted(lower),
+                const domain::Index<3> first{lower[2], lower[1], lower[0]};
+                domain::for_indices(domain::Box<3>::at(first, extents),
                                     [&](const domain::Index<3>& index) {
                                         for (const double x : coordinates.vertex(index))
                                             *at++ = x;
                                     });
             },
             "zone"_a, "lower"_a, "out"_a.noconvert(),
-            "Write x, y and z of the vertices from `lower` (i, j, k) on to `out`, (k, j, i, 3).")
+            "Write x, y and z of the vertices from `lower` (k, j, i) on to `out`, (k, j, i, 3).")
         .def(
             "estimate",
             [](const Solver& solver, int ranks) {
@@ -157,14 +163,12 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 const domain::Decomposition& decomposition = solver.decomposition();
                 for (const int id : decomposition.blocks_of(solver.rank())) {
                     const domain::Block& block = decomposition.block(id);
-                    const auto& [lower, upper] = block.cells;
-                    all.append(nb::make_tuple(block.zone,
-                                              nb::make_tuple(lower[0], lower[1], lower[2]),
-                                              nb::make_tuple(upper[0], upper[1], upper[2])));
+                    all.append(nb::make_tuple(block.zone, numpy_order(block.cells.lower),
+                                              numpy_order(block.cells.extents())));
                 }
                 return all;
             },
-            "Return zone, lower and upper bounds of the cells of this rank's blocks.")
+            "Return zone, first index and number of the cells of this rank's blocks.")
         .def(
             "values",
             [](Solver& solver, std::string_view name, std::size_t block, std::size_t array) {

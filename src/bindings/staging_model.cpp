@@ -44,20 +44,18 @@ nb::object numbers(const std::vector<double>& values) {
 nb::dict coords(const staging::Coordset& coordset) {
     nb::dict result;
     if (const auto* uniform = std::get_if<staging::UniformCoords>(&coordset.coords)) {
-        result["kind"] = "uniform";
-        result["origin"] = uniform->origin;
-        result["spacing"] = uniform->spacing;
+        result["origin"] = nb::tuple(nb::cast(uniform->origin));
+        result["spacing"] = nb::tuple(nb::cast(uniform->spacing));
     } else if (const auto* lines = std::get_if<staging::RectilinearCoords>(&coordset.coords)) {
-        result["kind"] = "rectilinear";
         result["coordinates"] = nb::make_tuple(numbers(lines->values[0]), numbers(lines->values[1]),
                                                numbers(lines->values[2]));
     } else {
-        result["kind"] = "curvilinear";
-        result["field"] = std::get<staging::ExplicitCoords>(coordset.coords).field;
+        result["coordinate_field"] = std::get<staging::ExplicitCoords>(coordset.coords).field;
     }
     return result;
 }
 
+/// Keyword arguments of uzushio.staging.Mesh.
 nb::list meshes(const StepInfo& step) {
     nb::list result;
     for (const auto& topology : step.topologies) {
@@ -65,12 +63,12 @@ nb::list meshes(const StepInfo& step) {
         mesh["name"] = topology.name;
         mesh["dimension"] = topology.dimension;
         mesh["elements"] = topology.elements;
-        mesh["vertices"] = staging::vertices_of(topology.elements, topology.dimension);
         result.append(mesh);
     }
     return result;
 }
 
+/// (name, mesh, association, dtype, components, attributes).
 nb::list fields(const StepInfo& step) {
     nb::list result;
     for (const auto& field : step.fields)

@@ -84,7 +84,7 @@ def own(solver: CylinderHeat) -> Arrays:
     """Steps 4 and 8 on one rank, whose blocks are complete zones, from the solver's memory."""
     found = {}
     for zone in ZONES:
-        vertices = np.empty((*solver.meshes()[zone].vertices, 3))
+        vertices = np.empty((*solver.meshes()[zone].vertices.count, 3))
         solver.write_coordinates(zone, 0, vertices)
         found |= {f"{zone}/xyz{index}": vertices for index in (4, 8)}
     for index in range(1, 9):

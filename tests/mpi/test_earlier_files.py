@@ -97,11 +97,11 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 from uzushio.domain.box import Box
-from uzushio.extracts import Distribution, StoreSchema, Variable, VtkhdfSeries, ZarrSeries
+from uzushio.extracts import Distribution, StoreSchema, Field, VtkhdfSeries, ZarrSeries
 
 comm, shape = MPI.COMM_WORLD, (3, 4, 5)
 lines = tuple(0.5 + np.linspace(0.0, 1.0, n) ** 2 for n in shape)
-variables = {"u": Variable("u", np.dtype(np.float64)), "v": Variable("v", np.dtype(np.float32), 3)}
+variables = {"u": Field("u"), "v": Field("v", dtype=np.dtype(np.float32), components=3)}
 schema = StoreSchema(shape, variables, lines)
 boxes = [Box((0, 0, 3 * comm.rank), (3, 4, 3 - comm.rank))]
 distribution = Distribution(comm, boxes)

@@ -331,10 +331,10 @@ with uzushio.Simulation("strip.yaml") as simulation:
     solver = simulation.solver
     found = simulation.fields.blocks("u")
     for number, values in enumerate(found):
-        i, j, k = solver._blocks[number][1]
         nk, nj, ni = values.shape
         vertices = np.empty((nk + 1, nj + 1, ni + 1, 3))
-        solver.core.write_vertices(solver._blocks[number][0], (i, j, k), vertices)
+        zone, box = solver._blocks[number]
+        solver.core.write_vertices(zone, box.start, vertices)
         x, y = (
             0.25 * (p[:-1, :-1, :-1] + p[:-1, :-1, 1:] + p[:-1, 1:, :-1] + p[:-1, 1:, 1:])
             for p in (vertices[..., 0], vertices[..., 1])

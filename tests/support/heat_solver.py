@@ -24,13 +24,13 @@ from uzushio.errors import CaseError
 from uzushio.solvers.contract import (
     DistributedArray,
     Estimate,
+    Field,
+    Mesh,
     Offer,
     Reading,
     Sample,
     Solver,
     SolverDivergedError,
-    SolverField,
-    SolverMesh,
     State,
     StoredState,
     Traffic,
@@ -91,13 +91,13 @@ def ranks_of(case: HeatCase, ranks: int) -> tuple[int, int]:
     return pz, py
 
 
-FIELD = SolverField(("box",), unit="K")
+FIELD = Field("u", ("box",), "vertex", attributes={"unit": "K", "description": ""})
 
 
-def mesh(shape: tuple[int, int, int], block: Box) -> SolverMesh:
+def mesh(shape: tuple[int, int, int], block: Box) -> Mesh:
     """Unit spacing."""
     z, y, x = (np.arange(n) * 1.0 for n in shape)
-    return SolverMesh(shape, (z, y, x), (block,))
+    return Mesh.rectilinear("box", (z, y, x), blocks=(block,))
 
 
 class HeatSolver(Solver):
@@ -178,10 +178,10 @@ class HeatSolver(Solver):
     def monitor(self) -> Mapping[str, Reading]:
         return {"max": Reading(self.comm.allreduce(float(self.inside.max()), MPI.MAX), "K")}
 
-    def meshes(self) -> Mapping[str, SolverMesh]:
+    def meshes(self) -> Mapping[str, Mesh]:
         return {"box": mesh(self.shape, Box(self.start, self.extent))}
 
-    def fields(self) -> Mapping[str, SolverField]:
+    def fields(self) -> Mapping[str, Field]:
         return {"u": FIELD}
 
     def write_field(self, name: str, out: Sequence[np.ndarray]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.model import PipelineFile
 from uzushio.pipeline.need import Need, Part
-from uzushio.pipeline.stream import Grid, Quantity, Stream, _with_components
+from uzushio.pipeline.stream import Grid, Stream, _with_components
 from uzushio.pipeline.tiles import stored_box
+from uzushio.staging import Field, Mesh
 
 #: Function of time and the coordinates z, y, x of all points that returns an array (z, y, x,
 #: component).
@@ -54,11 +55,10 @@ class Made:
 
     @property
     def grid(self) -> Grid:
-        z, y, x = map(len, self.lines)
-        points = Box(self.start, (z, y, x))
+        mesh = Mesh.rectilinear("box", self.lines, self.start)
         if self.curved is not None:
-            return Grid("box", "box", False, points, None, "corners", self.periodic)
-        return Grid("box", "box", False, points, self.lines, None, self.periodic)
+            mesh = replace(mesh, coordinates=None, coordinate_field="corners")
+        return Grid(mesh, periodic=self.periodic)
 
     def values(self, name: str, time: float) -> np.ndarray:
         """Return all values of a field, or of a vector's component."""
@@ -76,8 +76,8 @@ class Made:
         for name in names:
             found = self.values(name, 0.0)
             components = found.shape[3] if found.ndim == 4 else 1
-            unit = self.units.get(name, "")
-            quantities.append(Quantity(name, "box", np.dtype(found.dtype), components, unit))
+            unit = {"unit": self.units.get(name, "")}
+            quantities.append(Field(name, ("box",), "vertex", found.dtype, components, unit))
         return Stream({"box": self.grid}, _with_components(quantities))
 
     def tiles(self) -> list[Box]:

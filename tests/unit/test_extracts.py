@@ -18,9 +18,10 @@ import xarray
 from mpi4py import MPI
 
 from uzushio._base.store.distribution import Distribution
-from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.schema import StoreSchema
 from uzushio._base.store.series import ZarrSeries
 from uzushio.domain.box import Box, intersection
+from uzushio.domain.fields import Field
 from uzushio.errors import OutputError
 from uzushio.extracts.vtkhdf_layout import kind_of
 from uzushio.extracts.vtkhdf_series import VtkhdfSeries
@@ -35,8 +36,8 @@ def lines(shape: Sequence[int], power: float) -> Any:
 
 def schema(shape: tuple[int, int, int] = (4, 5, 6), power: float = 2.0, **more: Any) -> StoreSchema:
     variables = {
-        "u": Variable("u", np.dtype(np.float64), 1, {"units": "m/s"}),
-        "v": Variable("v", np.dtype(np.float32), 3),
+        "u": Field("u", attributes={"units": "m/s"}),
+        "v": Field("v", dtype=np.dtype(np.float32), components=3),
     }
     return StoreSchema(shape, variables, more.pop("lines", lines(shape, power)), **more)
 
@@ -220,7 +221,7 @@ def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     double = np.dtype(np.float64)
-    one = StoreSchema((2, 2, 2), {"c%2Fd": Variable("c%2Fd", double)}, lines((2, 2, 2), 1.0))
+    one = StoreSchema((2, 2, 2), {"c%2Fd": Field("c%2Fd", dtype=double)}, lines((2, 2, 2), 1.0))
     store = VtkhdfSeries(tmp_path / "100%b.vtkhdf", one, kind_of(one, compatible=False))
     whole, distribution = np.arange(8.0).reshape(2, 2, 2), Distribution(ALONE, [one.whole])
     for step in range(2):

@@ -19,6 +19,7 @@ from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.tiles import best_cut, rank_share
 from uzushio.pipeline.trigger import Trigger, TriggerSettings
+from uzushio.staging import Mesh
 from uzushio.staging.step import Step
 
 GRAB = "actions:\n- {grab: {fields: [u]}}"
@@ -351,7 +352,7 @@ actions:
 def test_a_reader_with_more_ranks_than_points_gives_some_none() -> None:
     from uzushio.pipeline.stream import Grid
 
-    grid = Grid("m", "m", False, Box((2, 0, 0), (5, 1, 3)))
+    grid = Grid(Mesh("m", Box((2, 0, 0), (5, 1, 3))), "element")
     for ranks in (1, 2, 3, 7):
         owned = np.zeros((7, 1, 3), int)
         for rank in range(ranks):

@@ -23,6 +23,7 @@ from uzushio.pipeline.quadrature import weights
 from uzushio.pipeline.selection import SelectionSettings, nearest
 from uzushio.pipeline.stencils import interpolation
 from uzushio.pipeline.stream import Grid
+from uzushio.staging import Mesh
 
 PERIODIC = {"periodic": "x y"}
 VELOCITY = """\
@@ -140,9 +141,7 @@ def test_the_picture_is_that_of_a_mesh_that_has_the_first_points_again_at_its_en
     assert np.abs(found - expected).max() <= 1
     assert np.abs(found - without).max() > 50  # which ends a cell before
     # Sums take each point once: the means of the sine and of its square are 0 and 1/2.
-    height = weights(
-        SelectionSettings().on(Grid("m", "m", False, Box((0, 0, 0), (9, 1, 1)), (z, z[:1], z[:1])))
-    )[0]
+    height = weights(SelectionSettings().on(Grid(Mesh.rectilinear("m", (z, z[:1], z[:1])))))[0]
     square = height @ (1 - z * z) ** 2 / height.sum()
     np.testing.assert_allclose(mean[2:4], [0.0, np.sqrt(0.5 * square)], atol=1e-12)
 
@@ -223,12 +222,9 @@ def test_points_of_a_mesh_with_values_at_elements_repeat_at_its_ends(tmp_path: P
 
 def test_positions_are_periodic() -> None:
     closed = np.linspace(0.0, 1.0, 11)
-    points = Box((0, 0, 0), (1, 1, 10))
     one = np.zeros(1)
-    grid = Grid("m", "m", False, points, (one, one, closed[:-1]), None, "x")
-    again = Grid(
-        "m", "m", False, Box((0, 0, 0), (1, 1, 11)), (one, one, closed), None, "x", None, True
-    )
+    grid = Grid(Mesh.rectilinear("m", (one, one, closed[:-1])), periodic="x")
+    again = Grid(Mesh.rectilinear("m", (one, one, closed)), periodic="x", repeats=True)
     for each in (grid, again):
         assert each.period_points(2) == 10 and each.period_length(2) == pytest.approx(1.0)
         assert [nearest(each, "x", at) for at in (0.04, 0.96, 1.31, -0.1)] == [0, 0, 3, 9]
@@ -256,7 +252,8 @@ def test_a_box_across_the_ends_is_assembled_from_pieces_of_the_grid(
     repeats = data.draw(st.booleans())
     axes = data.draw(st.sampled_from(["", "x", "y z", "x y z"]))
     coordinates = tuple(np.linspace(0.0, 1.0, n) for n in count)
-    grid = Grid("m", "m", False, Box(first, count), coordinates, None, axes, None, repeats)
+    mesh = Mesh.rectilinear("m", coordinates, (first[0], first[1], first[2]))
+    grid = Grid(mesh, "vertex", axes, repeats)
     starts, counts, indices = [], [], []
     for axis in range(3):
         low, high = grid.points.start[axis], grid.points.stop[axis]

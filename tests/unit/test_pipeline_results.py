@@ -16,9 +16,10 @@ from mpi4py import MPI
 
 from uzushio import staging
 from uzushio._base.store.distribution import Distribution
-from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.schema import StoreSchema
 from uzushio._base.store.series import ZarrSeries
 from uzushio.domain.box import Box
+from uzushio.domain.fields import Field
 from uzushio.pipeline.actions.plot import Plot
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
@@ -97,9 +98,7 @@ def test_rows_are_read_for_a_figure_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_small_steps_share_files_which_can_be_read_after_each_step(tmp_path: Path) -> None:
-    one = StoreSchema(
-        (1, 12, 12), {"u": Variable("u", np.dtype(np.float64))}, (LINE[:1], *2 * (np.arange(12.0),))
-    )
+    one = StoreSchema((1, 12, 12), {"u": Field("u")}, (LINE[:1], *2 * (np.arange(12.0),)))
     distribution = Distribution(ALONE, [one.whole])
 
     def append(store: ZarrSeries, steps: range) -> None:

@@ -12,12 +12,12 @@ import pytest
 import xarray
 from made_stream import Made
 
-from uzushio.domain.box import Box
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.quadrature import weights
 from uzushio.pipeline.selection import SelectionSettings
 from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.table import Table
+from uzushio.staging import Mesh
 
 STRETCHED = 1.0 - np.cos(np.pi * np.linspace(0.0, 1.0, 33))  # 0 to 2, dense at both ends
 PERIODIC = 2.0 * np.pi * np.arange(24) / 24
@@ -61,11 +61,9 @@ def test_an_integral_over_a_stretched_mesh_is_exact_for_linear_fields(tmp_path: 
 
 
 def test_elements_count_with_their_widths_and_vertices_with_half_of_those_around() -> None:
-    faces = tuple(np.array([0.0, 0.1, 0.4, 1.0]) for _ in range(3))
-    centres = tuple(0.5 * (line[1:] + line[:-1]) for line in faces)
-    whole = Box((0, 0, 0), (3, 3, 3))
-    elements = Grid("m (elements)", "m", True, whole, centres, None, "", faces)  # type: ignore[arg-type]
-    vertices = Grid("m", "m", False, whole, centres)  # type: ignore[arg-type]
+    faces = [np.array([0.0, 0.1, 0.4, 1.0]) for _ in range(3)]
+    elements = Grid(Mesh.rectilinear("m", faces), "element")
+    vertices = Grid(Mesh.rectilinear("m", [0.5 * (line[1:] + line[:-1]) for line in faces]))
     np.testing.assert_allclose(
         weights(SelectionSettings().on(elements))[1], [0.1, 0.3, 0.6], rtol=1e-15
     )

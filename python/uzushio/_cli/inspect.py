@@ -16,8 +16,8 @@ from uzushio._base.parallel.console import standard_console
 from uzushio._base.terminal import print_table
 from uzushio._cli.arguments import NoVerify, Secret
 from uzushio.domain.box import Box
+from uzushio.domain.fields import Field, Mesh
 from uzushio.errors import StagingError
-from uzushio.staging.datamodel import Field, Mesh
 from uzushio.staging.reader import attach
 from uzushio.staging.step import Step
 

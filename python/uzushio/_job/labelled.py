@@ -10,7 +10,8 @@ import numpy as np
 from uzushio._base.config.names import unknown
 from uzushio.domain.box import Box
 from uzushio.errors import UzushioError
-from uzushio.solvers.contract import Solver, SolverField, SolverMesh
+from uzushio.pipeline.stream import Grid
+from uzushio.solvers.contract import Field, Mesh, Solver
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,13 +97,13 @@ class Fields(Mapping[str, "xr.DataArray"]):
         units = self._solver.attributes()
         time = self._solver.time, _units(units.get("time_unit"))
         coordinates: dict[str, Any] = {"time": ((), *time), "step": self._solver.step_index}
-        lines = _lines(field, described)
+        lines = described.lines(field.association)
         if lines is None:
-            vertices = described.box(described.blocks[block], "vertex")
+            vertices = described.box("vertex", described.blocks[block])
             xyz = np.empty((*vertices.count, 3))
             self._solver.write_coordinates(mesh, block, xyz)
             for axis in range(3) if field.association == "element" else ():
-                if described.elements[axis] < described.vertices[axis]:
+                if described.elements.count[axis] < described.vertices.count[axis]:
                     low, high = np.arange(xyz.shape[axis] - 1), np.arange(1, xyz.shape[axis])
                     xyz = 0.5 * (xyz.take(low, axis) + xyz.take(high, axis))
             coordinates |= {f"{axis}_at": (dims, xyz[..., n]) for n, axis in enumerate("xyz")}
@@ -110,11 +111,10 @@ class Fields(Mapping[str, "xr.DataArray"]):
             about_axes = self._axes(mesh)
             slices = zip(dims, lines, box.slices(), about_axes, strict=True)
             coordinates |= {dim: (dim, line[part], more) for dim, line, part, more in slices}
-        about: dict[str, Any] = {"units": field.unit, "long_name": field.description or name}
+        about: dict[str, Any] = {"units": field.unit or "1", "long_name": field.description or name}
         if self._blocks:
             about["start"] = list(box.start)
-            count = described.vertices if field.association == "vertex" else described.elements
-            about["global_shape"] = list(count)
+            about["global_shape"] = list(described.box(field.association).count)
         if len(field.meshes) > 1:
             about["mesh"] = mesh
         axes = (*dims, "component") if field.components > 1 else dims
@@ -122,22 +122,19 @@ class Fields(Mapping[str, "xr.DataArray"]):
 
     def _axes(self, mesh: str) -> list[dict[str, Any]]:
         """Return the attributes of the coordinates along z, y, x: units, and period if any."""
-        lines, found = self._meshes[mesh].lines(), self._solver.attributes()
-        assert lines is not None
-        axes = []
-        for axis, line in zip(_AXES, lines, strict=True):
-            about: dict[str, Any] = _units(found.get("length_unit"))
-            if axis in str(found.get("periodic", "")) and len(line) > 1 and not self._blocks:
-                length = float(line[-1] - line[0])
-                repeats = mesh in self._filled
-                about["period"] = length if repeats else length / (len(line) - 1) * len(line)
-            axes.append(about)
+        found = self._solver.attributes()
+        periodic = "" if self._blocks else str(found.get("periodic", ""))
+        grid = Grid(self._meshes[mesh], "vertex", periodic, mesh in self._filled)
+        axes: list[dict[str, Any]] = [_units(found.get("length_unit")) for _ in _AXES]
+        for axis, about in enumerate(axes):
+            if grid.period_points(axis):
+                about["period"] = grid.period_length(axis)
         return axes
 
     def __repr__(self) -> str:
         """Return names, dimensions and descriptions, without computing fields."""
         lines = [
-            f"  {name} ({', '.join(self._dims[name])}): {field.description} [{field.unit}]"
+            f"  {name} ({', '.join(self._dims[name])}): {field.description} [{field.unit or 1}]"
             for name, field in self._described.items()
         ]
         return "\n".join(["Fields:", *lines])
@@ -166,26 +163,15 @@ def _units(unit: object) -> dict[str, Any]:
     return {} if unit in (None, "", 1, "1") else {"units": str(unit)}
 
 
-def _lines(
-    field: SolverField, mesh: SolverMesh
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the coordinates of all values along z, y, x; None if the mesh is curvilinear."""
-    lines = mesh.lines()
-    if lines is None or field.association == "vertex":
-        return lines
-    z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
-    return z, y, x
-
-
 def _dims(
-    fields: Mapping[str, SolverField], meshes: Mapping[str, SolverMesh]
+    fields: Mapping[str, Field], meshes: Mapping[str, Mesh]
 ) -> dict[str, tuple[str, str, str]]:
     """Return the names of the axes of each field.
 
     Axes on which points differ from those of the first field have their own names. Axes of
     curvilinear meshes and of several meshes are the indices k, j, i.
     """
-    lines = {name: _lines(field, meshes[field.meshes[0]]) for name, field in fields.items()}
+    lines = {name: meshes[one.mesh].lines(one.association) for name, one in fields.items()}
     first = next(iter(lines.values()), None)
     dims = {}
     for name, field in fields.items():
@@ -194,7 +180,7 @@ def _dims(
             dims[name] = ("k", "j", "i")
             continue
         z, y, x = (
-            axis if np.array_equal(line, other) else f"{axis}_{field.meshes[0]}"
+            axis if np.array_equal(line, other) else f"{axis}_{field.mesh}"
             for axis, line, other in zip(_AXES, mine, first, strict=True)
         )
         dims[name] = (z, y, x)

@@ -19,17 +19,14 @@ from uzushio._base.parallel.sync import TimedCollective, collective
 from uzushio._job import run_folder
 from uzushio._job.run_attributes import PaceMeter, monitor_attributes
 from uzushio.case.model import Case, Publish
-from uzushio.domain.box import Box
 from uzushio.errors import CaseError, OtherRankError, StagingError, WaitStopped
 from uzushio.solvers.contract import (
     FIELDS,
+    Field,
+    Mesh,
     Solver,
-    SolverField,
-    SolverMesh,
     State,
     StoredState,
-    UniformCoordinates,
-    coordinate_field,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +40,7 @@ class Publisher:
     """Writer of a solver's fields to one stream. All methods are collective.
 
     The stream has the meshes and blocks of the solver. A field on several meshes is published as
-    one field on each mesh (`SolverField.parts`). After an error of staging the run continues
+    one field on each mesh (`Field.parts`). After an error of staging the run continues
     without the stream, unless `queue.on_timeout` is `fail`.
     """
 
@@ -79,7 +76,7 @@ class Publisher:
         self._solver, self._comm, self._warn, self._stop = solver, comm, warn, stop
         self._writer: Writer | None = None
         self._meshes = solver.meshes()
-        self._fields: dict[str, SolverField] = {}
+        self._fields: dict[str, Field] = {}
         self._blocks: dict[str, list[int]] = {}  # ids of this rank's blocks, by mesh
         self._coordinates: dict[str, list[np.ndarray]] = {}  # of curvilinear meshes, by mesh
         self._result: dict[str, Any] | None = None
@@ -132,7 +129,7 @@ class Publisher:
                 self._fields = {
                     name: field
                     for name, field in self._fields.items()
-                    if not needed.isdisjoint(field.parts(name).values())
+                    if not needed.isdisjoint(part.name for part in field.parts)
                 }
 
     def _open(self, case: Case, section: Publish, folder: Path) -> None:
@@ -161,7 +158,7 @@ class Publisher:
         writer.attribute("solver", case.solver)
         self._describe(writer)
 
-    def _used_meshes(self) -> dict[str, SolverMesh]:
+    def _used_meshes(self) -> dict[str, Mesh]:
         used = {mesh for field in self._fields.values() for mesh in field.meshes}
         return {name: mesh for name, mesh in self._meshes.items() if name in used}
 
@@ -174,7 +171,7 @@ class Publisher:
         )
         for mesh in self._used_meshes().values():
             if mesh.coordinates is None:
-                values += sum(3 * mesh.box(block, "vertex").size for block in mesh.blocks)
+                values += sum(3 * mesh.box("vertex", block).size for block in mesh.blocks)
         return 8 * values
 
     def _describe(self, writer: Writer) -> None:
@@ -184,14 +181,7 @@ class Publisher:
         counts = self._comm.allgather(mine)
         following = sum(counts[: self._comm.rank])  # id of the next block
         for name, mesh in meshes.items():
-            if mesh.coordinates is None:
-                box = Box((0, 0, 0), mesh.elements)
-                writer.curvilinear_mesh(name, box, coordinate_field(name), dimension=mesh.dimension)
-            elif isinstance(mesh.coordinates, UniformCoordinates):
-                at = mesh.coordinates
-                writer.uniform_mesh(name, mesh.elements, at.origin, at.spacing, mesh.dimension)
-            else:
-                writer.rectilinear_mesh(name, mesh.coordinates, dimension=mesh.dimension)
+            writer.mesh(mesh)
             self._blocks[name] = [following + number for number in range(len(mesh.blocks))]
             following += len(mesh.blocks)
             for id, block in zip(self._blocks[name], mesh.blocks, strict=True):
@@ -199,18 +189,15 @@ class Publisher:
                     writer.block(id, name, block, mesh.blocks_of)
             if mesh.coordinates is None:
                 self._coordinates[name] = self._vertices(name, mesh)
-        for name, field in self._fields.items():
-            attributes = {"unit": field.unit, "description": field.description}
-            for mesh_name, part in field.parts(name).items():
-                writer.field(
-                    part, mesh_name, field.association, components=field.components, **attributes
-                )
+        for field in self._fields.values():
+            for p in field.parts:
+                writer.field(p.name, p.mesh, p.association, p.dtype, p.components, **p.attributes)
 
-    def _vertices(self, name: str, mesh: SolverMesh) -> list[np.ndarray]:
+    def _vertices(self, name: str, mesh: Mesh) -> list[np.ndarray]:
         """Return the coordinates of the vertices of this rank's blocks."""
         found = []
         for number, block in enumerate(mesh.blocks):
-            found.append(np.empty((*mesh.box(block, "vertex").count, 3)))
+            found.append(np.empty((*mesh.box("vertex", block).count, 3)))
             self._solver.write_coordinates(name, number, found[-1])
         return found
 
@@ -265,12 +252,14 @@ class Publisher:
             for name, arrays in self._coordinates.items():
                 for id, array in zip(self._blocks[name], arrays, strict=True):
                     if array.size > 0:
-                        writer.put(coordinate_field(name), array, id)
+                        writer.put(self._meshes[name].coordinate_field or "", array, id)
             for name, field in self._fields.items():
                 buffers[name] = [
-                    writer.buffer(part, id) if block.size > 0 else np.empty(field.shape(block))
-                    for mesh, part in field.parts(name).items()
-                    for id, block in zip(self._blocks[mesh], self._meshes[mesh].blocks, strict=True)
+                    writer.buffer(part.name, id) if block.size > 0 else np.empty(part.shape(block))
+                    for part in field.parts
+                    for id, block in zip(
+                        self._blocks[part.mesh], self._meshes[part.mesh].blocks, strict=True
+                    )
                 ]
         with solver.sections.section(FIELDS):
             for name, out in buffers.items():
@@ -358,7 +347,7 @@ class Publisher:
         )
 
 
-def chosen(section: Publish, known: Mapping[str, SolverField]) -> dict[str, SolverField]:
+def chosen(section: Publish, known: Mapping[str, Field]) -> dict[str, Field]:
     """Return the fields to publish; raises `CaseError` if the solver does not have all of them."""
     for name in section.fields or ():
         if name not in known:

@@ -24,11 +24,12 @@ import numpy as np
 from uzushio._base.observations import Observations
 from uzushio._base.parallel.sync import collective, minimum
 from uzushio._base.store.distribution import Distribution
-from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.schema import StoreSchema
 from uzushio._base.store.series import ZarrSeries
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.stored_observations import StoredObservations
 from uzushio.domain.box import Box
+from uzushio.domain.fields import Field
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def write(path: Path, model: Model, observations: Observations) -> None:
     notes = {"description": f"observed {model.state.description or name}", "unit": model.state.unit}
     frame = schema_of(
         model,
-        {"values": Variable("values", np.dtype(np.float64), attributes=notes)},
+        {"values": Field("values", attributes=notes)},
         {"sigma": float(sigma), "observed": name},
     )
     series, spread = ZarrSeries(path, frame, steps_per_chunk=1), distribution_of(model)
@@ -82,7 +83,7 @@ def in_box(values: np.ndarray) -> np.ndarray:
 
 
 def schema_of(
-    model: Model, variables: dict[str, Variable], attributes: dict[str, Any], once: bool = False
+    model: Model, variables: dict[str, Field], attributes: dict[str, Any], once: bool = False
 ) -> StoreSchema:
     """Return the schema of a store of fields on a model's grid."""
     dropped = 3 - len(model.shape)

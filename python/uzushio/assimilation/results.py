@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from uzushio._base.files import atomic_write
-from uzushio._base.store.schema import Variable
 from uzushio._base.store.series import write_whole
 from uzushio._job import run_folder
 from uzushio._job.results import Results, ResultWriter
@@ -23,6 +22,7 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.summary import ending, poor_fit, summarise
+from uzushio.domain.fields import Field
 
 #: Maximum number of points of a picture along each axis.
 _PICTURE = 1024
@@ -143,7 +143,7 @@ def _write_estimate(
         ]
     for key, state, words, unit_of_field in fields:
         notes = {"description": words, "unit": unit_of_field}
-        variables[key] = Variable(key, np.dtype(np.float64), attributes=notes)
+        variables[key] = Field(key, attributes=notes)
         values[key] = [observation_store.in_box(state)]
     frame = observation_store.schema_of(model, variables, attributes, once=True)
     write_whole(model.comm, path, frame, observation_store.distribution_of(model), values)

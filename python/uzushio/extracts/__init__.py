@@ -12,8 +12,8 @@ from uzushio._base import lazy
 if TYPE_CHECKING:
     from uzushio._base.store.distribution import Distribution as Distribution
     from uzushio._base.store.schema import StoreSchema as StoreSchema
-    from uzushio._base.store.schema import Variable as Variable
     from uzushio._base.store.series import ZarrSeries as ZarrSeries
+    from uzushio.domain.fields import Field as Field
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries as VtkhdfSeries
 else:
     __getattr__, __dir__ = lazy.names(__name__)

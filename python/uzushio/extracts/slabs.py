@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.schema import StoreSchema
 from uzushio.domain.box import Box
+from uzushio.domain.fields import Field
 
 #: Maximum bytes that rank 0 receives at a time, or one plane.
 MAX_SLAB_BYTES = 64 << 20
 
 
-def bytes_per_step(schema: StoreSchema, variable: Variable) -> int:
+def bytes_per_step(schema: StoreSchema, variable: Field) -> int:
     """Return the bytes of one step."""
     return schema.whole.size * variable.components * variable.dtype.itemsize
 
 
-def slab_boxes(schema: StoreSchema, variable: Variable, limit: int) -> list[Box]:
+def slab_boxes(schema: StoreSchema, variable: Field, limit: int) -> list[Box]:
     """Divide all points along the first axis with several of them, at most `limit` bytes each."""
     axis = next((a for a, count in enumerate(schema.count) if count > 1), 0)
     each = bytes_per_step(schema, variable) // schema.count[axis]

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from uzushio.domain.axes import reverse_axes
 from uzushio.errors import OutputError
 
 if TYPE_CHECKING:
     import h5py
 
-    from uzushio._base.store.schema import StoreSchema, Variable
+    from uzushio._base.store.schema import StoreSchema
+    from uzushio.domain.fields import Field
 
 Kind = Literal["ImageData", "RectilinearGrid", "StructuredGrid", "UnstructuredGrid"]
 
@@ -51,11 +53,11 @@ def kind_of(schema: StoreSchema, compatible: bool) -> Kind:
     return "UnstructuredGrid"
 
 
-def shape(schema: StoreSchema, variable: Variable, kind: Kind, steps: int) -> tuple[int, ...]:
+def shape(schema: StoreSchema, variable: Field, kind: Kind, steps: int) -> tuple[int, ...]:
     """Return the shape of the array of a variable with `steps` steps."""
     if kind == "UnstructuredGrid":
-        return (steps * schema.whole.size, *variable.shape)
-    return (steps, *(n for n in schema.count if n > 1), *variable.shape)
+        return (steps * schema.whole.size, *variable.value_shape)
+    return (steps, *(n for n in schema.count if n > 1), *variable.value_shape)
 
 
 def large_arrays(
@@ -129,8 +131,8 @@ def write_geometry(group: h5py.Group, schema: StoreSchema, kind: Kind, cells: in
     if kind == "ImageData":
         assert schema.lines is not None and schema.spacing is not None
         group.attrs["WholeExtent"] = np.array([0, nx - 1, 0, ny - 1, 0, nz - 1], np.int64)
-        group.attrs["Origin"] = np.array([line[0] for line in reversed(schema.lines)])
-        group.attrs["Spacing"] = np.array(schema.spacing[::-1])
+        group.attrs["Origin"] = np.array(reverse_axes(line[0] for line in schema.lines))
+        group.attrs["Spacing"] = np.array(reverse_axes(schema.spacing))
         group.attrs["Direction"] = np.eye(3).ravel()
     elif kind == "UnstructuredGrid":
         group["NumberOfPoints"] = np.array([schema.whole.size], np.int64)

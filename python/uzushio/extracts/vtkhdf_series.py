@@ -18,9 +18,10 @@ import numpy as np
 
 from uzushio._base.parallel.sync import collective
 from uzushio._base.store.distribution import Distribution, Transfer, receive_all
-from uzushio._base.store.schema import StoreSchema, Variable
+from uzushio._base.store.schema import StoreSchema
 from uzushio._base.store.series import count_before
 from uzushio.domain.box import Box
+from uzushio.domain.fields import Field
 from uzushio.errors import OutputError
 from uzushio.extracts import hdf5_extent
 from uzushio.extracts.slabs import MAX_SLAB_BYTES, bytes_per_step, slab_boxes, slabs
@@ -108,7 +109,7 @@ class VtkhdfSeries:
                 self._commit(index, time)
 
     def _write(
-        self, distribution: Distribution, variable: Variable, values: Sequence[np.ndarray]
+        self, distribution: Distribution, variable: Field, values: Sequence[np.ndarray]
     ) -> None:
         """Write a variable's values to their extent (collective)."""
         extent: hdf5_extent.Hdf5Extent | None = None
@@ -129,7 +130,7 @@ class VtkhdfSeries:
     def _gather(
         self,
         distribution: Distribution,
-        variable: Variable,
+        variable: Field,
         values: Sequence[np.ndarray],
         take: Callable[[Box, np.ndarray], None],
         limit: int = MAX_SLAB_BYTES,
@@ -138,13 +139,13 @@ class VtkhdfSeries:
         comm, wanted = distribution.comm, [slab_boxes(self.schema, variable, limit)]
         wanted += [[] for _ in range(comm.size - 1)]
         with collective(comm):
-            transfer = Transfer(distribution, values, wanted, variable.dtype, variable.shape)
+            transfer = Transfer(distribution, values, wanted, variable.dtype, variable.value_shape)
         with collective(comm):
             receive_all(transfer, take)
 
     def _write_corners(self, distribution: Distribution, corners: Sequence[np.ndarray]) -> None:
         """Write the large arrays of the geometry (collective)."""
-        points = Variable("Points", np.dtype(np.float64), 3)
+        points = Field("Points", components=3)
         path, rank = self.parts / _GEOMETRY, distribution.comm.rank
         whole: list[np.ndarray] = []
         if self.schema.lines is None and self.kind == "UnstructuredGrid":

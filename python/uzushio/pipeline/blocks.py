@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from uzushio.domain.axes import Lines
 from uzushio.pipeline.need import Part
-from uzushio.pipeline.stream import Coordinates, Grid
+from uzushio.pipeline.stream import Grid
 from uzushio.raycast import Block
 from uzushio.render.plates import thickened
 
 
-def lines_of(grid: Grid) -> Coordinates | None:
+def lines_of(grid: Grid) -> Lines | None:
     """Return the coordinates of the drawn domain: up to the end of the period where periodic."""
     return None if grid.coordinates is None else grid.lines(grid.wrapped_points)
 

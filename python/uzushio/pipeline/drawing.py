@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio._base.parallel.sync import collective
+from uzushio.domain.axes import bounds_of
 from uzushio.errors import PipelineError, RenderError
 from uzushio.pipeline.blocks import block_of, lines_of
 from uzushio.pipeline.context import Context, PartSource, Setup
@@ -99,7 +100,7 @@ class Drawing:
         parts = self._parts(stream)
         if not parts:
             raise PipelineError("a view needs a layer that shows a field")
-        meshes = [stream.grid_of(names[0]).mesh for names in parts]
+        meshes = [stream.grid_of(names[0]).mesh.name for names in parts]
         self._by_vtk, self._blocks = False, None
         self._drop_surfaces()
         self._needs = [self._need(names, stream, meshes) for names in parts]
@@ -131,7 +132,7 @@ class Drawing:
             [stream.scalar(part).name for part in stream.parts(name)]
             for name in self.shown.fields()
         ]
-        meshes = [[stream.grid_of(part).mesh for part in parts] for parts in found]
+        meshes = [[stream.grid_of(part).mesh.name for part in parts] for parts in found]
         for name, those in zip(self.shown.fields(), meshes, strict=True):
             if len(meshes[0]) != len(those) or (len(those) > 1 and those != meshes[0]):
                 raise PipelineError(
@@ -181,9 +182,8 @@ class Drawing:
 
         view, lines = self.view, lines_of(grid)
         if lines is not None:
-            bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
             try:
-                view.camera.camera(bounds, *view.size)
+                view.camera.camera(bounds_of(thickened(lines)), *view.size)
             except ValueError as error:
                 raise PipelineError(f"camera: {error}") from error
         try:
@@ -328,7 +328,7 @@ class Drawing:
             with collective(context.comm):
                 for need in self._needs:
                     names = dict(zip(need.fields, self.view.fields(), strict=True))
-                    views[context.stream.grid_of(need.fields[0]).mesh] = [
+                    views[context.stream.grid_of(need.fields[0]).mesh.name] = [
                         VtkView(part, names, need.corners)
                         for part in context.parts(need)
                         if need.corners or part.cells.size

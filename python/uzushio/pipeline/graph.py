@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from uzushio._base.config.names import unknown
 from uzushio.domain.box import Box, union
+from uzushio.domain.fields import Field
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import CONSTANTS, FieldExpression, quoted
 from uzushio.pipeline.need import Need
@@ -22,7 +24,7 @@ from uzushio.pipeline.nodes import (
     floating,
 )
 from uzushio.pipeline.sources import SourceSettings
-from uzushio.pipeline.stream import Grid, Quantity, Stream, components_of
+from uzushio.pipeline.stream import Grid, Stream, components_of
 
 #: Maximum extrapolation of a field of a staggered grid, in spacings.
 _BEYOND = 1.5
@@ -92,7 +94,7 @@ class Graph:
         if not counts:
             return [{name: name for name in self.check_expression(expression)}]
         meshes = {
-            tuple(self.stream.grid_of(part).mesh for part in found)
+            tuple(self.stream.grid_of(part).mesh.name for part in found)
             for found in parts.values()
             if len(found) > 1
         }
@@ -151,8 +153,13 @@ class Graph:
             source = self.stream.grids[quantity.grid]
             _require_near(name, source, grid)
             dtype = floating(quantity.dtype)
-            made = Quantity(
-                key, grid.name, dtype, quantity.components, quantity.unit, quantity.description
+            made = replace(
+                quantity,
+                name=key,
+                meshes=(grid.mesh.name,),
+                association=grid.association,
+                dtype=dtype,
+                derived=False,
             )
             self.nodes[key] = Resampled(made, grid, name, source)
         return key
@@ -223,7 +230,7 @@ class Graph:
         self.stream.quantities[name] = node.quantity
         self._add_components(node.quantity)
 
-    def _add_components(self, quantity: Quantity) -> None:
+    def _add_components(self, quantity: Field) -> None:
         grid = self.stream.grids[quantity.grid]
         for number, part in enumerate(components_of(quantity)):
             self.stream.quantities[part.name] = part
@@ -231,13 +238,13 @@ class Graph:
 
     def _quantity(
         self, name: str, settings: SourceSettings, of: list[str], components: int = 1
-    ) -> tuple[Quantity, Grid]:
+    ) -> tuple[Field, Grid]:
         """Make the quantity of a source, on the grid of its first input."""
         grid = self.stream.grid_of(of[0])
         dtype = floating(*(self.stream.quantity(field).dtype for field in of))
-        label = settings.label or name
-        unit = settings.unit
-        return Quantity(name, grid.name, dtype, components, unit, label, derived=True), grid
+        about = {"unit": settings.unit, "description": settings.label or name}
+        mesh = (grid.mesh.name,)
+        return Field(name, mesh, grid.association, dtype, components, about, derived=True), grid
 
     def _expression(
         self, name: str, settings: SourceSettings, expression: FieldExpression

@@ -15,7 +15,7 @@ from uzushio.errors import CaseError, OutputError, PipelineError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
-from uzushio.solvers.contract import FIELDS, Solver, SolverField
+from uzushio.solvers.contract import FIELDS, Field, Solver
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class InSituPipeline:
         self,
         file: Path,
         solver: Solver,
-        fields: Mapping[str, SolverField],
+        fields: Mapping[str, Field],
         comm: MPI.Comm,
         folder: Path,
         warn: Callable[[str], None],

@@ -10,7 +10,8 @@ import numpy as np
 from uzushio.domain.box import Box
 
 if TYPE_CHECKING:
-    from uzushio.pipeline.stream import Coordinates, Grid
+    from uzushio.domain.axes import Lines
+    from uzushio.pipeline.stream import Grid
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Part:
     corners: np.ndarray | None = None
 
     @property
-    def coordinates(self) -> Coordinates:
+    def coordinates(self) -> Lines:
         """Coordinates of the stored points, z, y, x; raises `PipelineError` if curvilinear."""
         return self.grid.lines(self.stored)
 

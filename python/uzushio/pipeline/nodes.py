@@ -10,10 +10,11 @@ import numpy as np
 
 from uzushio import _core
 from uzushio.domain.box import Box
+from uzushio.domain.fields import Field
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import FieldExpression
 from uzushio.pipeline.stencils import AxisStencil, derivative, interpolation
-from uzushio.pipeline.stream import Grid, Quantity
+from uzushio.pipeline.stream import Grid
 from uzushio.raycast import default_threads
 
 #: Box of global indices, and the values on it.
@@ -31,7 +32,7 @@ class Node(ABC):
         of: names of the inputs.
     """
 
-    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
+    def __init__(self, quantity: Field, grid: Grid, of: Sequence[str]) -> None:
         self.quantity, self.grid, self.of = quantity, grid, tuple(of)
 
     def takes(self, box: Box) -> dict[str, Box]:
@@ -67,7 +68,7 @@ def floating(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
 class Component(Node):
     """Component of a vector, as a view."""
 
-    def __init__(self, quantity: Quantity, grid: Grid, vector: str, number: int) -> None:
+    def __init__(self, quantity: Field, grid: Grid, vector: str, number: int) -> None:
         super().__init__(quantity, grid, [vector])
         self._number = number
 
@@ -108,7 +109,7 @@ class Expression(Node):
 
     def __init__(
         self,
-        quantity: Quantity,
+        quantity: Field,
         grid: Grid,
         of: Mapping[str, str],
         expression: FieldExpression,
@@ -141,7 +142,7 @@ class Expression(Node):
 class Derivatives(Node):
     """Base of the fields with derivatives, computed by the kernels of `src/pipeline`."""
 
-    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str], kind: str) -> None:
+    def __init__(self, quantity: Field, grid: Grid, of: Sequence[str], kind: str) -> None:
         if grid.coordinates is None and grid.of_elements:
             raise PipelineError(
                 f"derivatives on the curvilinear mesh {grid.mesh} are of fields at its vertices, "
@@ -216,7 +217,7 @@ class Derivatives(Node):
 class Gradient(Derivatives):
     """Gradient of a scalar, or its component along one axis."""
 
-    def __init__(self, quantity: Quantity, grid: Grid, of: str, axis: str | None) -> None:
+    def __init__(self, quantity: Field, grid: Grid, of: str, axis: str | None) -> None:
         super().__init__(quantity, grid, [of], "gradient")
         self._axis = None if axis is None else "zyx".index(axis)
         if self._axis is not None and self._mesh is None:
@@ -268,7 +269,7 @@ class Magnitude(Node):
 class Resampled(Node):
     """Field interpolated to another grid, such as a staggered one; exact for cubics."""
 
-    def __init__(self, quantity: Quantity, grid: Grid, of: str, source: Grid) -> None:
+    def __init__(self, quantity: Field, grid: Grid, of: str, source: Grid) -> None:
         """Make the node; `source` is the grid of the input, and neither grid is curvilinear."""
         super().__init__(quantity, grid, [of])
         assert grid.coordinates is not None and source.coordinates is not None

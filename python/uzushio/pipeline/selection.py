@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio._base.config.section import Section
-from uzushio._base.store.schema import Lines
+from uzushio.domain.axes import Lines
 from uzushio.domain.box import Box, Index
 from uzushio.errors import PipelineError
 from uzushio.pipeline.need import Part

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio._base.parallel import memory
 from uzushio.domain.box import Box, Triple, contains, intersection, union
+from uzushio.domain.fields import Field
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.nodes import Component
-from uzushio.pipeline.stream import Grid, Quantity
+from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.tiles import Tile, cut_tiles, own_blocks, rank_share, stored_box
-from uzushio.staging.datamodel import Field
 from uzushio.staging.step import Block, Step
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class StepPlan:
         return total
 
 
-def _bytes(values: Field | Quantity, box: Box) -> int:
+def _bytes(values: Field, box: Box) -> int:
     return box.size * values.components * values.dtype.itemsize
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from uzushio._base.config.names import unknown
+from uzushio.domain.axes import Lines
 from uzushio.domain.box import Box, Index
+from uzushio.domain.fields import Association, Field, Mesh, grid_name
 from uzushio.errors import PipelineError
-from uzushio.solvers.contract import coordinate_field
-from uzushio.staging.datamodel import Field, Mesh
 
 if TYPE_CHECKING:
-    from uzushio.solvers.contract import SolverField, SolverMesh
     from uzushio.staging.step import Step
 
-Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]
 #: Names of the components of a vector, after its name and a dot.
 COMPONENTS = ("x", "y", "z")
 
@@ -29,33 +28,58 @@ class Grid:
     """Points of values: a mesh's vertices, or the centres of its elements.
 
     Attributes:
-        name: name of the mesh, followed by " (elements)" for centres of elements.
-        mesh: name of the mesh.
-        of_elements: whether the points are centres of elements.
-        points: indices of all points, along z, y, x.
-        coordinates: of all points along z, y and x, three 1-D arrays; None if curvilinear.
-        coordinate_field: of a curvilinear mesh: the field with the vertices' x, y and z.
+        mesh: the mesh.
+        association: of the values.
         periodic: periodic axes, such as "xy", from the stream's attribute of this name.
-        faces: for centres of elements of a mesh that is not curvilinear: coordinates of the
-            vertices, one more along each axis.
-        repeats: whether the last point along periodic axes coincides with the first, as vertices
-            of a mesh with values at its elements do.
-        corner_field: of a curvilinear mesh: the field with the vertices' x, y and z; for vertices
-            and for centres of elements.
-        corner_layers: number of vertices beyond the elements along each axis; 0 for vertices.
+        repeats: for vertices: whether the last along periodic axes coincides with the first, as in
+            a mesh with values at its elements.
     """
 
-    name: str
-    mesh: str
-    of_elements: bool
-    points: Box
-    coordinates: Coordinates | None = field(default=None, repr=False)
-    coordinate_field: str | None = None
+    mesh: Mesh
+    association: Association = "vertex"
     periodic: str = ""
-    faces: Coordinates | None = field(default=None, repr=False)
     repeats: bool = False
-    corner_field: str | None = None
-    corner_layers: Index = (0, 0, 0)
+
+    @property
+    def of_elements(self) -> bool:
+        """Whether the points are centres of elements."""
+        return self.association == "element"
+
+    @property
+    def name(self) -> str:
+        """Name of the mesh, followed by " (elements)" for centres of elements."""
+        return grid_name(self.mesh.name, self.association)
+
+    @cached_property
+    def points(self) -> Box:
+        """Indices of all points, along z, y, x."""
+        return self.mesh.box(self.association)
+
+    @cached_property
+    def coordinates(self) -> Lines | None:
+        """Coordinates of all points along z, y and x; None if curvilinear."""
+        return self.mesh.lines(self.association)
+
+    @property
+    def faces(self) -> Lines | None:
+        """For centres of elements: coordinates of the vertices, one more along each axis."""
+        return self.mesh.coordinates if self.of_elements else None
+
+    @property
+    def corner_field(self) -> str | None:
+        """Field with the x, y and z of the vertices of a curvilinear mesh."""
+        return self.mesh.coordinate_field
+
+    @property
+    def coordinate_field(self) -> str | None:
+        """Field with the x, y and z of the points of a curvilinear mesh; None for elements."""
+        return None if self.of_elements else self.corner_field
+
+    @property
+    def corner_layers(self) -> Index:
+        """Number of vertices beyond the elements along each axis; 0 for vertices."""
+        both = zip(self.mesh.vertices.count, self.points.count, strict=True)
+        return tuple(vertices - points for vertices, points in both)
 
     def corners(self, box: Box) -> Box:
         """Return the vertices of a box of elements; a box of vertices as it is."""
@@ -94,7 +118,7 @@ class Grid:
         """Cells between the points; cell i lies between the points i and i + 1."""
         return Box(self.points.start, tuple(max(n - 1, 0) for n in self.points.count))
 
-    def lines(self, box: Box) -> Coordinates:
+    def lines(self, box: Box) -> Lines:
         """Return the coordinates of a box along z, y, x, also beyond the ends of periodic axes.
 
         Raises:
@@ -122,69 +146,6 @@ class Grid:
         places[inside], rounds[inside] = index[inside], 0
         return np.asarray(line[places] + rounds * self.period_length(axis))
 
-    @staticmethod
-    def of(mesh: Mesh, of_elements: bool, periodic: str = "", repeats: bool = False) -> Grid:
-        """Make the grid of a mesh.
-
-        Args:
-            mesh: the mesh.
-            of_elements: centres of elements rather than vertices.
-            periodic: periodic axes.
-            repeats: for vertices: whether the last along a periodic axis coincides with the first.
-        """
-        vertices = Grid(
-            mesh.name,
-            mesh.name,
-            False,
-            mesh.vertices,
-            mesh.coordinates,
-            mesh.coordinate_field,
-            periodic,
-            repeats=repeats,
-            corner_field=mesh.coordinate_field,
-        )
-        if not of_elements:
-            return vertices
-        lines = mesh.coordinates
-        if lines is not None:
-            z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
-            lines = (z, y, x)
-        both = zip(mesh.vertices.count, mesh.elements.count, strict=True)
-        return replace(
-            vertices,
-            name=f"{mesh.name} (elements)",
-            of_elements=True,
-            points=mesh.elements,
-            coordinates=lines,
-            coordinate_field=None,
-            faces=mesh.coordinates,
-            repeats=False,
-            corner_layers=tuple(v - e for v, e in both),
-        )
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """Field of the stream or derived field.
-
-    Attributes:
-        name: name in the pipeline's file; "NAME.x" for a component of a vector.
-        grid: name of its grid.
-        dtype: type of one component.
-        components: number of components; several are the last axis of arrays.
-        unit: "" if not known.
-        description: description in words.
-        derived: whether the pipeline computes it.
-    """
-
-    name: str
-    grid: str
-    dtype: np.dtype[Any]
-    components: int = 1
-    unit: str = ""
-    description: str = ""
-    derived: bool = False
-
 
 @dataclass
 class Stream:
@@ -197,7 +158,7 @@ class Stream:
     """
 
     grids: dict[str, Grid]
-    quantities: dict[str, Quantity]
+    quantities: dict[str, Field]
     attributes: Mapping[str, int | float | str] = field(default_factory=dict)
 
     @staticmethod
@@ -207,16 +168,19 @@ class Stream:
 
     @staticmethod
     def of_solver(
-        meshes: Mapping[str, SolverMesh],
-        fields: Mapping[str, SolverField],
+        meshes: Mapping[str, Mesh],
+        fields: Mapping[str, Field],
         attributes: Mapping[str, int | float | str],
     ) -> Stream:
         """Describe the fields that a solver will publish, before its first step."""
-        return Stream._of(
-            {name: _mesh(name, mesh) for name, mesh in meshes.items()},
-            list(_published(meshes, fields)),
-            attributes,
-        )
+        used = {mesh for field in fields.values() for mesh in field.meshes}
+        coordinates = [
+            Field(mesh.coordinate_field, (name,), "vertex", components=3)
+            for name, mesh in meshes.items()
+            if mesh.coordinate_field is not None and name in used
+        ]
+        parts = [part for field in fields.values() for part in field.parts]
+        return Stream._of(meshes, coordinates + parts, attributes)
 
     @staticmethod
     def _of(
@@ -225,24 +189,13 @@ class Stream:
         attributes: Mapping[str, int | float | str],
     ) -> Stream:
         grids: dict[str, Grid] = {}
-        quantities = []
         axes = periodic_axes(attributes)
         filled = {one.mesh for one in fields if one.association == "element"}
-        for found in fields:
-            mesh = meshes[found.mesh]
-            grid = Grid.of(mesh, found.association == "element", axes, found.mesh in filled)
-            grid = grids.setdefault(grid.name, grid)
-            quantities.append(
-                Quantity(
-                    found.name,
-                    grid.name,
-                    found.dtype,
-                    found.components,
-                    _text(found.attributes.get("unit", found.attributes.get("units", ""))),
-                    _text(found.attributes.get("description", "")),
-                )
-            )
-        return Stream(grids, _with_components(quantities), attributes)
+        for described in fields:
+            mesh, of = meshes[described.mesh], described.association
+            grid = Grid(mesh, of, axes, of == "vertex" and mesh.name in filled)
+            grids.setdefault(grid.name, grid)
+        return Stream(grids, _with_components(fields), attributes)
 
     @property
     def length_unit(self) -> str:
@@ -265,7 +218,7 @@ class Stream:
         """Fields that have values in bodies too, from the stream's attribute of this name."""
         return _text(self.attributes.get("conducted", "")).split()
 
-    def quantity(self, name: str) -> Quantity:
+    def quantity(self, name: str) -> Field:
         """Return a quantity by name; raises `PipelineError` with the known names."""
         if name not in self.quantities:
             parts = self.parts(name)
@@ -293,11 +246,11 @@ class Stream:
         found = [
             quantity.name
             for quantity in self.quantities.values()
-            if quantity.name == f"{self.grids[quantity.grid].mesh}/{name}"
+            if quantity.name == f"{quantity.mesh}/{name}"
         ]
         return found or [name]
 
-    def scalar(self, name: str) -> Quantity:
+    def scalar(self, name: str) -> Field:
         """Return a quantity of one component; raises `PipelineError` for vectors too."""
         found = self.quantity(name)
         if found.components > 1:
@@ -323,37 +276,6 @@ def content_key(step: Step) -> object:
     return digest.digest(), tuple(step.fields.values()), step.attributes.get("periodic")
 
 
-def _mesh(name: str, mesh: SolverMesh) -> Mesh:
-    """Return a solver's mesh as its stream will have it."""
-    curvilinear = mesh.coordinates is None
-    return Mesh(
-        name,
-        "curvilinear" if curvilinear else "rectilinear",
-        mesh.dimension,
-        Box((0, 0, 0), mesh.elements),
-        Box((0, 0, 0), mesh.vertices),
-        coordinates=mesh.lines(),
-        coordinate_field=coordinate_field(name) if curvilinear else None,
-    )
-
-
-def _published(
-    meshes: Mapping[str, SolverMesh], fields: Mapping[str, SolverField]
-) -> Iterable[Field]:
-    """Return a solver's fields as its stream will have them, with those of coordinates."""
-    real = np.dtype(np.float64)
-    used = {mesh for field in fields.values() for mesh in field.meshes}
-    for name in used:
-        if meshes[name].coordinates is None:
-            box = Box((0, 0, 0), meshes[name].vertices)
-            yield Field(coordinate_field(name), name, "vertex", real, 3, {}, box)
-    for name, one in fields.items():
-        about = {"unit": one.unit, "description": one.description}
-        for mesh, part in one.parts(name).items():
-            box = meshes[mesh].box(Box((0, 0, 0), meshes[mesh].vertices), "vertex")
-            yield Field(part, mesh, one.association, real, one.components, about, box)
-
-
 def periodic_axes(attributes: Mapping[str, int | float | str]) -> str:
     """Return the periodic axes of a stream, from an attribute such as "x y" or "xy".
 
@@ -372,7 +294,7 @@ def _text(value: object) -> str:
     return "" if value in ("1", 1) else str(value)
 
 
-def _with_components(quantities: Iterable[Quantity]) -> dict[str, Quantity]:
+def _with_components(quantities: Iterable[Field]) -> dict[str, Field]:
     """Return the quantities by name, each vector followed by its components."""
     found = {}
     for quantity in quantities:
@@ -381,7 +303,7 @@ def _with_components(quantities: Iterable[Quantity]) -> dict[str, Quantity]:
     return found
 
 
-def components_of(quantity: Quantity) -> list[Quantity]:
+def components_of(quantity: Field) -> list[Field]:
     """Return the components of a vector as quantities; none for a scalar."""
     if quantity.components == 1:
         return []
@@ -391,7 +313,10 @@ def components_of(quantity: Quantity) -> list[Quantity]:
             quantity,
             name=f"{quantity.name}.{name}",
             components=1,
-            description=f"{quantity.description or quantity.name}, {name}",
+            attributes={
+                **quantity.attributes,
+                "description": f"{quantity.description or quantity.name}, {name}",
+            },
         )
         for name in names[: quantity.components]
     ]

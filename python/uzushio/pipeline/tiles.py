@@ -68,10 +68,10 @@ def own_blocks(step: Step, grid: Grid, rank: int) -> list[tuple[Block, Box]]:
     Blocks of elements share vertices with their neighbours: a vertex belongs to the block of the
     element above it, at the end of the grid to the last block.
     """
-    blocks = [block for block in step.blocks if block.mesh == grid.mesh]
+    blocks = [block for block in step.blocks if block.mesh == grid.mesh.name]
     if grid.of_elements:
         return [(block, block.elements) for block in blocks if block.rank == rank]
-    mesh = step.meshes[grid.mesh]
+    mesh = grid.mesh
     of_elements = sum(block.elements.size for block in blocks) == mesh.elements.size
     found = []
     for block in blocks:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio.domain.axes import reverse_axes
+
 if TYPE_CHECKING:
+    from uzushio.domain.axes import Lines
     from uzushio.domain.box import Index
     from uzushio.pipeline.need import Part
-    from uzushio.pipeline.stream import Coordinates
 
 
 class VtkView:
@@ -105,15 +107,15 @@ class VtkView:
         if (spacing := _spacing(whole)) is not None:
             grid = vtkImageData()
             grid.SetExtent(extent)
-            grid.SetSpacing(spacing[::-1])
+            grid.SetSpacing(reverse_axes(spacing))
             first = part.grid.points.start
             origin = [line[0] - s * d for line, s, d in zip(whole, first, spacing, strict=True)]
-            grid.SetOrigin(origin[::-1])
+            grid.SetOrigin(reverse_axes(origin))
             return grid
         return _rectilinear(extent, part.coordinates)
 
 
-def _rectilinear(extent: tuple[int, int, int, int, int, int], lines: Coordinates) -> Any:
+def _rectilinear(extent: tuple[int, int, int, int, int, int], lines: Lines) -> Any:
     """Make a rectilinear dataset with coordinates along z, y, x."""
     from vtkmodules.vtkCommonDataModel import vtkRectilinearGrid
 

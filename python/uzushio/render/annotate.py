@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.domain.axes import Bounds
 from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
 from uzushio.render.background import on_background, plain
 from uzushio.render.bodies import BodySlice, BodySurface
 from uzushio.render.cameras import Rectangle
-from uzushio.render.casting import Bounds, ColorScale
+from uzushio.render.casting import ColorScale
 from uzushio.render.legend import ColorBar, ColorPatch, LegendEntry
 from uzushio.render.marks import Mark
 from uzushio.render.outline import Strokes, edges, strokes

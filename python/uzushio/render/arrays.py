@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from uzushio._base.array_values import real, with_nan
 from uzushio._base.config.yaml_document import Document
+from uzushio.domain.axes import Lines, bounds_of
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, cast
 from uzushio.render import casting
@@ -23,7 +24,7 @@ from uzushio.render.limits import LimitTracker
 from uzushio.render.pending_picture import PendingPicture, finished_picture
 from uzushio.render.picture import Picture
 from uzushio.render.plates import thickened
-from uzushio.render.renderer import bounds_of, check_view
+from uzushio.render.renderer import check_view
 from uzushio.render.value_factors import factors, scaled_blocks, scaled_scene
 from uzushio.render.view import Layer, SliceLayer, View
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 NAME = "field"
 
 #: Coordinates of points along z, y and x.
-Lines: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 ViewLike: TypeAlias = "View | Layer | Sequence[Layer] | Mapping[str, Any] | None"
 FieldsLike: TypeAlias = "ArrayLike | xr.DataArray | xr.Dataset | Mapping[str, Any]"
 

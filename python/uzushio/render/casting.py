@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.domain.axes import Bounds
+from uzushio.domain.box import Triple
 from uzushio.raycast import (
     HalfSpace,
     Isosurface,
@@ -27,9 +29,6 @@ from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer, V
 
 #: Rows of colours in a volume's transfer function.
 ROWS = 128
-
-Triple = tuple[int, int, int]
-Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)

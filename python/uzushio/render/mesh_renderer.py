@@ -12,11 +12,12 @@ import numpy as np
 from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio._base.parallel.sync import collective, minimum
 from uzushio.compositing import Compositor
+from uzushio.domain.axes import Bounds
 from uzushio.errors import UzushioError
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
-from uzushio.render.casting import Bounds, ColorScale, LayerRange, layer_range
+from uzushio.render.casting import ColorScale, LayerRange, layer_range
 from uzushio.render.colors import rgba
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker, Range

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.domain.axes import reverse_axes
 from uzushio.render.cameras import Vector
 from uzushio.render.limits import EMPTY_RANGE, Range
 
@@ -69,8 +70,8 @@ def plane_range(
     points = [np.asarray(block.coordinates[axis])[inside[axis]] for axis in range(3)]
     values = block.fields[name][inside]
 
-    towards = np.asarray(normal, float)[::-1]  # z, y, x, as arrays are
-    through = np.asarray(origin, float)[::-1]
+    towards = np.array(reverse_axes(normal), float)
+    through = np.array(reverse_axes(origin), float)
     main = int(np.abs(towards).argmax())
     first, second = (axis for axis in range(3) if axis != main)
     cut = (

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 
 from uzushio._base.parallel.section_monitor import SectionMonitor
 from uzushio._base.parallel.sync import collective, minimum
+from uzushio.domain.axes import bounds_of
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.casting import Bounds, LayerRange
+from uzushio.render.casting import LayerRange
 from uzushio.render.cores import CoreSharing
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker
@@ -341,12 +342,6 @@ def _hull(boxes: Sequence[Any]) -> Any:
     if np.prod(high - low) != np.prod(counts, axis=1).sum():
         return None
     return tuple(map(int, low)), tuple(map(int, high - low))
-
-
-def bounds_of(domain: Coordinates) -> Bounds:
-    """Return the bounds along x, y and z of a domain with coordinates along z, y and x."""
-    z, y, x = ((float(np.asarray(c)[0]), float(np.asarray(c)[-1])) for c in domain)
-    return x, y, z
 
 
 def check_view(view: View, blocks: Sequence[Block]) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.domain.axes import Bounds
 from uzushio.errors import RenderError
-from uzushio.render.casting import Bounds, colouring
+from uzushio.render.casting import colouring
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer
 from uzushio.render.vtk_window import data_sets, values_of
 

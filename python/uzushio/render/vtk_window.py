@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio.compositing import DEPTH_PIXEL
+from uzushio.domain.axes import Bounds
 from uzushio.errors import RenderError
 from uzushio.raycast import Camera, ColorTable, default_threads
 from uzushio.render.cameras import Vector
-from uzushio.render.casting import Bounds
 from uzushio.render.colors import RGBA
 
 #: Timeout of the child process in seconds.

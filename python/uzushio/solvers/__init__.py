@@ -24,19 +24,17 @@ if TYPE_CHECKING:
     from uzushio.solvers.block_solver.solver import BlockSolver as BlockSolver
     from uzushio.solvers.contract import DistributedArray as DistributedArray
     from uzushio.solvers.contract import Estimate as Estimate
+    from uzushio.solvers.contract import Field as Field
+    from uzushio.solvers.contract import Mesh as Mesh
     from uzushio.solvers.contract import Offer as Offer
     from uzushio.solvers.contract import Parameter as Parameter
     from uzushio.solvers.contract import Reading as Reading
     from uzushio.solvers.contract import Sample as Sample
     from uzushio.solvers.contract import Solver as Solver
     from uzushio.solvers.contract import SolverDivergedError as SolverDivergedError
-    from uzushio.solvers.contract import SolverField as SolverField
-    from uzushio.solvers.contract import SolverMesh as SolverMesh
     from uzushio.solvers.contract import State as State
     from uzushio.solvers.contract import StoredState as StoredState
     from uzushio.solvers.contract import Traffic as Traffic
-    from uzushio.solvers.contract import UniformCoordinates as UniformCoordinates
-    from uzushio.solvers.contract import coordinate_field as coordinate_field
     from uzushio.solvers.contract import next_step as next_step
 else:
     __getattr__, __dir__ = lazy.names(__name__)

@@ -20,8 +20,8 @@ import numpy as np
 
 from uzushio import _core
 from uzushio._base.store.array import DistributedArray, State, StoredState
+from uzushio.domain.fields import Field, Mesh
 from uzushio.errors import CaseError, SolverDivergedError
-from uzushio.solvers.fields import SolverField, SolverMesh, UniformCoordinates, coordinate_field
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,19 +33,17 @@ if TYPE_CHECKING:
 __all__ = [
     "DistributedArray",
     "Estimate",
+    "Field",
+    "Mesh",
     "Offer",
     "Parameter",
     "Reading",
     "Sample",
     "Solver",
     "SolverDivergedError",
-    "SolverField",
-    "SolverMesh",
     "State",
     "StoredState",
     "Traffic",
-    "UniformCoordinates",
-    "coordinate_field",
     "next_step",
 ]
 
@@ -93,8 +91,8 @@ class Offer:
         attributes: as `Solver.attributes`; values that are unknown before the run are 0.
     """
 
-    meshes: Mapping[str, SolverMesh]
-    fields: Mapping[str, SolverField]
+    meshes: Mapping[str, Mesh]
+    fields: Mapping[str, Field]
     attributes: Mapping[str, int | float | str]
 
 
@@ -200,11 +198,11 @@ class Solver(ABC):
         """Return the figures of the progress line, in order (collective)."""
 
     @abstractmethod
-    def meshes(self) -> Mapping[str, SolverMesh]:
+    def meshes(self) -> Mapping[str, Mesh]:
         """Return the meshes of the fields by name, in the same order on all ranks."""
 
     @abstractmethod
-    def fields(self) -> Mapping[str, SolverField]:
+    def fields(self) -> Mapping[str, Field]:
         """Return the fields that can be published by name, in the same order on all ranks."""
 
     @abstractmethod
@@ -213,8 +211,7 @@ class Solver(ABC):
 
         Args:
             name: one of `fields`.
-            out: float64, C-contiguous, one array for each of `SolverField.boxes`; memory of the
-                caller.
+            out: float64, C-contiguous, one array for each of `Field.boxes`; memory of the caller.
         """
 
     def write_coordinates(self, mesh: str, block: int, out: np.ndarray) -> None:
@@ -222,7 +219,7 @@ class Solver(ABC):
 
         Args:
             mesh: one of `meshes`.
-            block: index in `SolverMesh.blocks`.
+            block: index in `Mesh.blocks`.
             out: float64, (z, y, x, 3).
         """
         raise NotImplementedError(f"{type(self).__name__} has a curvilinear mesh: {mesh}")

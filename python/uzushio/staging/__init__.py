@@ -30,13 +30,13 @@ from uzushio._base import lazy
 
 if TYPE_CHECKING:
     from uzushio.domain.box import Box as Box
+    from uzushio.domain.fields import Field as Field
+    from uzushio.domain.fields import Mesh as Mesh
     from uzushio.errors import PeerGone as PeerGone
     from uzushio.errors import PeerSilent as PeerSilent
     from uzushio.errors import QueueTimeout as QueueTimeout
     from uzushio.errors import StagingError as StagingError
     from uzushio.errors import WaitStopped as WaitStopped
-    from uzushio.staging.datamodel import Field as Field
-    from uzushio.staging.datamodel import Mesh as Mesh
     from uzushio.staging.engines import Counters as Counters
     from uzushio.staging.engines import Source as Source
     from uzushio.staging.engines import WriterEngine as WriterEngine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,9 @@ from uzushio._base.array_values import real
 from uzushio._base.config.names import unknown
 from uzushio._base.error_text import capitalised
 from uzushio.domain.box import Triple
+from uzushio.domain.fields import Association, Field, Mesh
 from uzushio.errors import StagingError
 from uzushio.staging.box import Extents, make_box
-from uzushio.staging.datamodel import Association
-
-
-@dataclass(frozen=True)
-class DescribedField:
-    """Dimension, dtype and components of a field, which determine the shape of its arrays."""
-
-    dimension: int
-    dtype: np.dtype[Any]
-    components: int
 
 
 class Description:
@@ -32,8 +22,8 @@ class Description:
 
     def __init__(self, core: Any) -> None:
         self._core = core
-        self._dimensions: dict[str, int] = {}
-        self._fields: dict[str, DescribedField] = {}
+        self._meshes: dict[str, Mesh] = {}
+        self._fields: dict[str, Field] = {}
         self._blocks: dict[int, None] = {}  # in the order of description
 
     def _open(self) -> Any:
@@ -44,6 +34,23 @@ class Description:
     def attribute(self, name: str, value: int | float | str) -> None:
         """Set an attribute of the following steps: a number or a text."""
         self._open().attribute(name, value)
+
+    def mesh(self, mesh: Mesh) -> None:
+        """Define a mesh, and the coordinate field of a curvilinear one; its blocks are ignored."""
+        core, elements = self._open(), mesh.elements.pair
+        if mesh.coordinate_field is not None:
+            self.curvilinear_mesh(
+                mesh.name, mesh.elements, mesh.coordinate_field, dimension=mesh.dimension
+            )
+            return
+        if mesh.coordinates is None:
+            raise StagingError(f"Mesh {mesh.name} needs coordinates, or a field of them.")
+        if mesh.origin is not None:
+            core.uniform_mesh(mesh.name, elements, mesh.origin, mesh.spacing, mesh.dimension)
+        else:
+            lines = [line.tolist() for line in mesh.coordinates]
+            core.rectilinear_mesh(mesh.name, elements, lines, mesh.dimension)
+        self._meshes[mesh.name] = mesh
 
     def uniform_mesh(
         self,
@@ -63,8 +70,7 @@ class Description:
             dimension: number of axes in use, counted from x; the others have a count of 1.
         """
         box = make_box(elements, f"mesh {name}")
-        self._open().uniform_mesh(name, box.pair, tuple(origin), tuple(spacing), dimension)
-        self._dimensions[name] = dimension
+        self.mesh(Mesh(name, box, dimension, tuple(origin), tuple(spacing)))  # type: ignore[arg-type]
 
     def rectilinear_mesh(
         self,
@@ -88,13 +94,7 @@ class Description:
             raise StagingError(f"{capitalised(error)}.") from None
         if len(lines) != 3 or any(line.ndim != 1 or not line.size for line in lines):
             raise StagingError(f"Mesh {name} needs three 1-D arrays of coordinates along z, y, x.")
-        counts = [
-            len(line) - 1 if axis >= 3 - dimension else len(line) for axis, line in enumerate(lines)
-        ]
-        self._open().rectilinear_mesh(
-            name, (start, tuple(counts)), [line.tolist() for line in lines], dimension
-        )
-        self._dimensions[name] = dimension
+        self.mesh(Mesh.rectilinear(name, lines, start, dimension))
 
     def curvilinear_mesh(
         self,
@@ -116,8 +116,8 @@ class Description:
         """
         box, kind = make_box(elements, f"mesh {name}"), _native(dtype, f'Field "{field}"')
         self._open().curvilinear_mesh(name, box.pair, field, kind.name, dimension)
-        self._dimensions[name] = dimension
-        self._fields[field] = DescribedField(dimension, kind, 3)
+        self._meshes[name] = Mesh(name, box, dimension, coordinate_field=field)
+        self._fields[field] = Field(field, (name,), "vertex", kind, 3)
 
     def field(
         self,
@@ -144,7 +144,7 @@ class Description:
                 f'Field "{name}" cannot have {components} components; it needs at least one.'
             )
         self._open().field(name, mesh, association, kind.name, components, attributes)
-        self._fields[name] = DescribedField(self._dimensions[mesh], kind, components)
+        self._fields[name] = Field(name, (mesh,), association, kind, components, attributes)
 
     def block(
         self,
@@ -170,7 +170,7 @@ class Description:
         self._open().remove_block(id)
         del self._blocks[id]
 
-    def _field(self, field: str) -> DescribedField:
+    def _field(self, field: str) -> Field:
         if field not in self._fields:
             raise StagingError(f'field "{field}" {unknown(field, list(self._fields))}.')
         return self._fields[field]

@@ -12,9 +12,9 @@ import numpy as np
 
 from uzushio._base.config.names import unknown
 from uzushio.domain.box import Box, Index, Triple
+from uzushio.domain.fields import Attributes, Field, Mesh
 from uzushio.errors import StagingError
 from uzushio.staging.box import Selection, make_box, select
-from uzushio.staging.datamodel import Attributes, Field, Mesh
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -169,21 +169,19 @@ class Step:
     @cached_property
     def meshes(self) -> Mapping[str, Mesh]:
         """Meshes by name."""
-        found = map(Mesh._from_core, self._info.meshes)
-        return {mesh.name: mesh for mesh in found}
+        return {
+            mesh["name"]: Mesh(**{**mesh, "elements": _box(mesh["elements"])})
+            for mesh in self._info.meshes
+        }
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
         """Fields by name."""
-        meshes = list(self.meshes.values())
-        result = {}
-        for name, mesh, association, dtype, components, attributes in self._info.fields:
-            on = meshes[mesh]
-            box = on.vertices if association == "vertex" else on.elements
-            result[name] = Field(
-                name, on.name, association, np.dtype(dtype), components, attributes, box
-            )
-        return result
+        meshes = list(self.meshes)
+        return {
+            name: Field(name, (meshes[mesh],), association, np.dtype(dtype), *more)
+            for name, mesh, association, dtype, *more in self._info.fields
+        }
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -240,7 +238,8 @@ class Step:
             PeerGone, PeerSilent: the writer's process ended, or it does not answer.
         """
         described = self.field(name)
-        wanted, dropped = select(box, described.box)
+        whole = self.meshes[described.mesh].box(described.association)
+        wanted, dropped = select(box, whole)
         array = _array(wanted.count, described, dropped, out)
         values = _four_axes(array, described, dropped)
         with _retained_on_error(array):

@@ -14,9 +14,10 @@ import numpy as np
 from uzushio import _core
 from uzushio._base.array_values import with_nan
 from uzushio._base.error_text import capitalised
+from uzushio.domain.fields import Field
 from uzushio.errors import StagingError
 from uzushio.staging.box import GhostWidths, ghost_pair
-from uzushio.staging.description import DescribedField, Description
+from uzushio.staging.description import Description
 from uzushio.staging.engines import Counters, WriterEngine
 from uzushio.staging.options import choose_options
 from uzushio.staging.step import Step
@@ -183,16 +184,17 @@ class Writer(Description):
                 masked.
         """
         described = self._field(field)
-        widths = ghost_pair(ghosts, described.dimension)
+        dimension = self._meshes[described.mesh].dimension
+        widths = ghost_pair(ghosts, dimension)
         component_axis = described.components > 1
         if isinstance(values, np.ndarray) or not isinstance(values, Mapping):
-            array = _puttable(field, values, described)
+            array = _puttable(values, described, dimension)
             self._open().put(field, self._block_id(block), array, widths, component_axis)
             self._put_arrays.append(array)
             return
         if block is not None:
             raise StagingError("Values of many blocks are given by id: leave block= out.")
-        arrays = {id: _puttable(field, array, described) for id, array in values.items()}
+        arrays = {id: _puttable(array, described, dimension) for id, array in values.items()}
         self._put_arrays.extend(arrays.values())
         self._open().put_blocks(field, arrays, widths, component_axis)
 
@@ -211,7 +213,7 @@ class Writer(Description):
             Uninitialised array (z, y, x) with ghosts, and components last if there are several.
         """
         described = self._field(field)
-        widths = ghost_pair(ghosts, described.dimension)
+        widths = ghost_pair(ghosts, self._meshes[described.mesh].dimension)
         array: np.ndarray = self._open().buffer(
             field, self._block_id(block), widths, described.dtype.name
         )
@@ -319,8 +321,9 @@ def _run(writer: Writer | None, number: int, core: Any) -> None:
         step._invalidate()
 
 
-def _puttable(name: str, values: np.ndarray, described: DescribedField) -> np.ndarray:
+def _puttable(values: np.ndarray, described: Field, dimension: int) -> np.ndarray:
     """Check values for the core; copy them if their strides require it."""
+    name = described.name
     try:
         array = with_nan(values, f'the array of "{name}"')
     except ValueError as error:
@@ -338,7 +341,7 @@ def _puttable(name: str, values: np.ndarray, described: DescribedField) -> np.nd
                 f"shape {array.shape}; components are the last axis."
             )
         axes -= 1
-    if not described.dimension <= axes <= 3:
+    if not dimension <= axes <= 3:
         raise StagingError(
             f'The values of "{name}" have the shape {array.shape}; they need the axes z, y, x.'
         )

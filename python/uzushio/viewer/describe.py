@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from uzushio.domain.axes import Bounds, bounds_of
+from uzushio.domain.fields import Mesh
 from uzushio.pipeline.blocks import lines_of
 from uzushio.pipeline.stream import Grid, Stream
 from uzushio.render.plates import thickened
-from uzushio.staging.datamodel import Mesh
 from uzushio.staging.step import Step
 from uzushio.viewer.steps import Steps
 from uzushio.viewer.stream_state import FieldDescription, MeshDescription, StreamDescription
-
-Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
 
 def description(
@@ -88,7 +85,7 @@ def default_view(stream: Stream) -> dict[str, Any]:
     field = drawable[0].name
     grid = grids[drawable[0].grid]
     mesh, _, rest = field.partition("/")
-    if rest and mesh == grid.mesh and len(stream.parts(rest)) > 1:
+    if rest and mesh == grid.mesh.name and len(stream.parts(rest)) > 1:
         field = rest
     # Elements of a curvilinear mesh have an extent, also where there is only one.
     thick = grid.corner_layers if grid.coordinates is None else (0, 0, 0)
@@ -103,9 +100,8 @@ def default_view(stream: Stream) -> dict[str, Any]:
 
 def _bounds(mesh: Mesh, stream: Stream) -> Bounds:
     """Return the bounds of a mesh along x, y and z; those of a unit cube if it is curvilinear."""
-    grid: Grid | None = next((g for g in stream.grids.values() if g.mesh == mesh.name), None)
+    grid: Grid | None = next((g for g in stream.grids.values() if g.mesh.name == mesh.name), None)
     lines = None if grid is None else lines_of(grid)
     if lines is None:
         return (0.0, 1.0), (0.0, 1.0), (0.0, 1.0)
-    z, y, x = ((float(np.min(line)), float(np.max(line))) for line in thickened(lines))
-    return x, y, z
+    return bounds_of(thickened(lines))

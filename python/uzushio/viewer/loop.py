@@ -12,12 +12,13 @@ import numpy as np
 from uzushio._base.error_text import capitalised
 from uzushio._base.parallel.sync import TimedCollective, maximum
 from uzushio._job.run_attributes import RunPace
+from uzushio.domain.axes import Bounds
 from uzushio.errors import OtherRankError, StagingError, UzushioError, ViewerError
 from uzushio.pipeline.drawing import notes_of
 from uzushio.render.view import View
 from uzushio.viewer.budget import GivenUpError
 from uzushio.viewer.command_channel import CommandChannel
-from uzushio.viewer.describe import Bounds, default_view, description
+from uzushio.viewer.describe import default_view, description
 from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange
 from uzushio.viewer.held_steps import HeldStep, RewindBuffer
 from uzushio.viewer.plot_link import PlotLink, PlotWork

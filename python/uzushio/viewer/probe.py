@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio._base.parallel.sync import minimum
+from uzushio.domain.axes import bounds_of
 from uzushio.pipeline.blocks import lines_of
 from uzushio.pipeline.need import Part
 from uzushio.render.cameras import Vector
@@ -58,7 +59,7 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
     lines = lines_of(context.stream.grid_of(need.fields[0]))
     if lines is None:  # the layers have changed since the picture
         return nothing
-    bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
+    bounds = bounds_of(thickened(lines))
     inside = _inside(ray[0], ray[1], bounds)
     if inside is None:
         return nothing

@@ -17,7 +17,7 @@ from uzushio.errors import CaseError, UzushioError
 from uzushio.raycast import Block, Camera, Isosurface, Scene, cast
 from uzushio.render import Colors, IsosurfaceLayer, SliceLayer, View, VolumeLayer
 from uzushio.solvers import channel
-from uzushio.solvers.contract import Solver, SolverField
+from uzushio.solvers.contract import Field, Solver
 
 
 class Grid(Section):
@@ -75,7 +75,7 @@ def views() -> View:
         raise UzushioError("no view") from error
 
 
-def fields(solver: Solver) -> Mapping[str, SolverField]:
+def fields(solver: Solver) -> Mapping[str, Field]:
     return solver.fields()
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.domain.axes import Lines
 from uzushio.domain.box import Box, Index
+from uzushio.domain.fields import Field
 
 #: Symbols of the units that xarray decodes to time differences (`xarray.coding.times.TIME_UNITS`).
 _SYMBOLS = {
@@ -20,29 +22,6 @@ _SYMBOLS = {
     "hours": "h",
     "days": "d",
 }
-Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Variable of a store.
-
-    Attributes:
-        name: name of the variable.
-        dtype: type of one component.
-        components: number of components; several are the last axis.
-        attributes: unit, description and others; plain JSON.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    components: int = 1
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one value: () for a scalar."""
-        return () if self.components == 1 else (self.components,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +30,7 @@ class StoreSchema:
 
     Attributes:
         count: numbers of points along z, y, x.
-        variables: by name, in order.
+        variables: by name, in order; their attributes are plain JSON.
         lines: increasing coordinates along z, y, x, `count` numbers each; None for a curvilinear
             mesh.
         dropped: axes (0 for z) with one point that are no dimension of arrays in Zarr, such as the
@@ -62,7 +41,7 @@ class StoreSchema:
     """
 
     count: Index
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, Field]
     lines: Lines | None = None
     dropped: tuple[int, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)

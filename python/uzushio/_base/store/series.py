@@ -13,8 +13,9 @@ import numpy as np
 from uzushio._base.parallel.sync import collective
 from uzushio._base.store.chunks import ChunkGrid, consolidate
 from uzushio._base.store.distribution import Distribution, Transfer, receive_all
-from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
+from uzushio._base.store.schema import StoreSchema, unit_attributes
 from uzushio.domain.box import Box, Index
+from uzushio.domain.fields import Field
 from uzushio.errors import OutputError
 
 if TYPE_CHECKING:
@@ -94,13 +95,13 @@ class ZarrSeries:
         self._steps: list[int] | None = None
         self.bytes = 0  #: bytes written by this rank, before compression
 
-    def chunk(self, variable: Variable) -> Index:
+    def chunk(self, variable: Field) -> Index:
         """Return the points of a chunk along z, y, x."""
         if self._chunks is not None:
             return tuple(map(min, self._chunks, self.schema.count))
         return default_chunk(self.schema.count, variable.dtype.itemsize * variable.components)
 
-    def _steps_of_chunk(self, variable: Variable) -> int:
+    def _steps_of_chunk(self, variable: Field) -> int:
         """Return the number of steps of a variable in a chunk."""
         if self._steps_per_chunk is not None:
             return self._steps_per_chunk
@@ -140,12 +141,12 @@ class ZarrSeries:
                 self._commit(index, time)
 
     def _write(
-        self, variable: Variable, distribution: Distribution, values: Sequence[np.ndarray]
+        self, variable: Field, distribution: Distribution, values: Sequence[np.ndarray]
     ) -> None:
         """Write this rank's chunks of a variable's last step (collective)."""
         import zarr
 
-        comm, dtype, components = distribution.comm, variable.dtype, variable.shape
+        comm, dtype, components = distribution.comm, variable.dtype, variable.value_shape
         grid = ChunkGrid(self.schema.count, self.chunk(variable))
         owned = grid.owned(distribution.table, variable.components * dtype.itemsize)
         array: Any = None
@@ -232,8 +233,8 @@ class ZarrSeries:
             for axis, line in zip(_AXES, self.schema.lines, strict=True)
         )
 
-    def _shape(self, variable: Variable) -> tuple[int, ...]:
-        return (*(self.schema.count[axis] for axis in self.schema.kept), *variable.shape)
+    def _shape(self, variable: Field) -> tuple[int, ...]:
+        return (*(self.schema.count[axis] for axis in self.schema.kept), *variable.value_shape)
 
     def _open(self, whole_steps: bool = False) -> Any:
         """Open the group; with `whole_steps`, in the state of its last complete step."""
@@ -275,7 +276,7 @@ class ZarrSeries:
             self._create_field(group, name, variable)
         return group
 
-    def _create_field(self, group: Any, name: str, variable: Variable) -> None:
+    def _create_field(self, group: Any, name: str, variable: Field) -> None:
         size = self.chunk(variable)
         ahead = 0 if self.schema.once else 1
         names = [*["time"][:ahead], *(_AXES[axis] for axis in self.schema.kept)]
@@ -287,7 +288,7 @@ class ZarrSeries:
             chunks=(
                 *[self._steps_of_chunk(variable)][:ahead],
                 *(size[axis] for axis in self.schema.kept),
-                *variable.shape,
+                *variable.value_shape,
             ),
             dtype=variable.dtype,
             fill_value=variable.dtype.type(nothing),

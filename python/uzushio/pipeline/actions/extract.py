@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from uzushio._base.config.section import ONE_OR_MANY, Section
 from uzushio._base.error_text import system_sentence
 from uzushio._base.store.distribution import Distribution
 from uzushio._base.store.names import stored_names
-from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
+from uzushio._base.store.schema import StoreSchema, unit_attributes
 from uzushio._base.store.series import ZarrSeries
 from uzushio.domain.box import Triple
 from uzushio.errors import OutputError, PipelineError
@@ -120,7 +121,7 @@ class Extract(Action[ExtractSettings]):
             called = quantity.description or (name if stored != name else "")
             attributes = {"long_name": called} if called else {}
             attributes |= unit_attributes(quantity.unit)
-            variables[stored] = Variable(stored, dtype, quantity.components, attributes)
+            variables[stored] = replace(quantity, name=stored, dtype=dtype, attributes=attributes)
         selection = self._selection
         return StoreSchema(
             selection.count,

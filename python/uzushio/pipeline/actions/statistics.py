@@ -15,8 +15,9 @@ from uzushio._base.parallel.sync import collective
 from uzushio._base.store.array import DistributedArray, State, StoredState
 from uzushio._base.store.distribution import Distribution
 from uzushio._base.store.names import stored_names
-from uzushio._base.store.schema import StoreSchema, Variable, unit_attributes
+from uzushio._base.store.schema import StoreSchema, unit_attributes
 from uzushio._base.store.series import default_chunk, is_extract, write_whole
+from uzushio.domain import fields
 from uzushio.domain.box import Box, Index, intersection
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.action import Action
@@ -90,8 +91,8 @@ class Statistics(Action[StatisticsSettings]):
         self._path = self.setup.folder / f"{self.name}.zarr"
         return [self._need]
 
-    def _described(self, units: Mapping[str, str]) -> dict[str, Variable]:
-        double, found = np.dtype(np.float64), {}
+    def _described(self, units: Mapping[str, str]) -> dict[str, fields.Field]:
+        found = {}
         for name in self.settings.fields:
             unit = units[name]
             square = f"({unit})^2" if unit else ""
@@ -106,7 +107,7 @@ class Statistics(Action[StatisticsSettings]):
         except OutputError as error:
             raise PipelineError(str(error)) from error
         return {
-            self._names[name]: Variable(self._names[name], double, 1, unit_attributes(unit))
+            self._names[name]: fields.Field(self._names[name], attributes=unit_attributes(unit))
             for name, unit in found.items()
         }
 

@@ -7,67 +7,60 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.domain.box import Box, Triple
-from uzushio.solvers.fields import Association, SolverField, SolverMesh
+from uzushio.domain.axes import Lines
+from uzushio.domain.box import Box
+from uzushio.domain.fields import Association
+from uzushio.solvers.contract import Field, Mesh
 
 _ASSOCIATION: dict[str, Association] = {"cell": "element", "vertex": "vertex"}
 
-#: Zone, lower and upper bounds (i, j, k) of the cells of a block.
-CellBox = tuple[int, tuple[int, ...], tuple[int, ...]]
+#: Zone of a block, and its cells along k, j, i.
+ZoneBlock = tuple[int, Box]
 
 
-def fields(core: Any) -> dict[str, SolverField]:
+def fields(core: Any) -> dict[str, Field]:
     """Return the declared fields at cells and vertices."""
     zones = tuple(zone["name"] for zone in core.zones())
     return {
-        field["name"]: SolverField(
+        field["name"]: Field(
+            field["name"],
             zones,
             _ASSOCIATION[field["centring"]],
-            field["components"],
-            field["unit"],
-            field["description"],
+            components=field["components"],
+            attributes={key: field[key] for key in ("unit", "description")},
         )
         for field in core.fields()
         if field["centring"] in _ASSOCIATION
     }
 
 
-def meshes(core: Any, blocks: Sequence[CellBox]) -> dict[str, SolverMesh]:
+def meshes(core: Any, blocks: Sequence[ZoneBlock]) -> dict[str, Mesh]:
     """Return one mesh per zone, with these blocks."""
-    return {
-        zone["name"]: SolverMesh(
-            _vertices(core, zone["cells"]),
-            lines(core, number, zone["cells"]) if zone["rectilinear"] else None,
-            tuple(_box(lower, upper) for of, lower, upper in blocks if of == number),
-            "element",
+    found = {}
+    for number, zone in enumerate(core.zones()):
+        name = zone["name"]
+        given = lines(core, number, zone["cells"]) if zone["rectilinear"] else None
+        found[name] = Mesh(
+            name,
+            Box((0, 0, 0), zone["cells"]),
             core.dimension,
+            coordinates=given,
+            coordinate_field=f"{name}/xyz" if given is None else None,
+            blocks=tuple(box for of, box in blocks if of == number),
+            blocks_of="element",
         )
-        for number, zone in enumerate(core.zones())
-    }
+    return found
 
 
-def _vertices(core: Any, cells: Sequence[int]) -> Triple:
-    """Return the number of vertices along z, y, x."""
-    x, y, z = (n + 1 if axis < core.dimension else n for axis, n in enumerate(cells))
-    return z, y, x
-
-
-def _box(lower: Sequence[int], upper: Sequence[int]) -> Box:
-    """Convert a box of the core, whose axes are x, y, z."""
-    return Box.between(reversed(lower), reversed(upper))
-
-
-def lines(
-    core: Any, zone: int, cells: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def lines(core: Any, zone: int, cells: Sequence[int]) -> Lines | None:
     """Return the coordinates of a rectilinear zone's vertices along z, y, x.
 
     None if they are not ascending: such a zone is published as a curvilinear one.
     """
     lines = []
-    for axis, count in enumerate(_vertices(core, cells)):
+    for axis, count in enumerate(cells):
         shape = [1, 1, 1]
-        shape[axis] = count
+        shape[axis] = count + (axis >= 3 - core.dimension)
         points = np.empty((*shape, 3))
         core.write_vertices(zone, (0, 0, 0), points)
         lines.append(points[..., 2 - axis].ravel())

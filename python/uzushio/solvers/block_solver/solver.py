@@ -11,6 +11,7 @@ import numpy as np
 
 import uzushio
 from uzushio import _core
+from uzushio.domain.box import Box
 from uzushio.errors import CaseError, UzushioError
 from uzushio.solvers.block_solver import averages, published
 from uzushio.solvers.block_solver.case import BlockStatistics, BlockTime
@@ -24,14 +25,14 @@ from uzushio.solvers.block_solver.zone_arrays import (
 )
 from uzushio.solvers.contract import (
     Estimate,
+    Field,
+    Mesh,
     Offer,
     Parameter,
     Reading,
     Sample,
     Solver,
     SolverDivergedError,
-    SolverField,
-    SolverMesh,
     State,
     StoredState,
     Traffic,
@@ -132,7 +133,7 @@ class BlockSolver(Solver):
             name: 8 * sum(int(np.prod(field.shape(box))) for box in field.boxes(offer.meshes))
             for name, field in offer.fields.items()
         }
-        cells = sum(int(np.prod(mesh.elements)) for mesh in offer.meshes.values())
+        cells = sum(mesh.elements.size for mesh in offer.meshes.values())
         return Estimate(
             grid=f"{cells:,} cells in {len(offer.meshes)} zones, cut into {found['blocks']} blocks "
             f"on {ranks} ranks; imbalance {found['imbalance']:.3f} (largest share of a rank over "
@@ -155,7 +156,8 @@ class BlockSolver(Solver):
 
     @classmethod
     def _offer(cls, core: Any) -> Offer:
-        blocks = [(number, (0, 0, 0), zone["cells"]) for number, zone in enumerate(core.zones())]
+        zones = enumerate(core.zones())
+        blocks = [(number, Box((0, 0, 0), zone["cells"])) for number, zone in zones]
         return Offer(published.meshes(core, blocks), published.fields(core), {"dt": 0.0})
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
@@ -169,7 +171,7 @@ class BlockSolver(Solver):
             self.core.set_up(comm.handle, self.sections.core)
         except ValueError as error:
             raise CaseError(f"{error}.") from error
-        self._blocks = self.core.blocks()
+        self._blocks = [(zone, Box(start, count)) for zone, start, count in self.core.blocks()]
         self._block_cells = max_block_cells(self._blocks, len(self.core.zones()), comm)
         self._derived_step: int | None = None  # step of the derived fields
 
@@ -193,11 +195,11 @@ class BlockSolver(Solver):
         """Return the length of the last step."""
         return {"dt": self.dt}
 
-    def meshes(self) -> Mapping[str, SolverMesh]:
+    def meshes(self) -> Mapping[str, Mesh]:
         """Return one mesh per zone."""
         return published.meshes(self.core, self._blocks)
 
-    def fields(self) -> Mapping[str, SolverField]:
+    def fields(self) -> Mapping[str, Field]:
         """Return the declared fields at cells and vertices."""
         return published.fields(self.core)
 
@@ -221,8 +223,8 @@ class BlockSolver(Solver):
     def write_coordinates(self, mesh: str, block: int, out: np.ndarray) -> None:
         """Write x, y and z of the vertices of a block."""
         zone = [found["name"] for found in self.core.zones()].index(mesh)
-        lower = [lower for number, lower, _ in self._blocks if number == zone][block]
-        self.core.write_vertices(zone, lower, out)
+        boxes = [box for number, box in self._blocks if number == zone]
+        self.core.write_vertices(zone, boxes[block].start, out)
 
     def state(self) -> State:
         """Return all declared fields, one array per zone (collective).

@@ -10,7 +10,7 @@ import numpy as np
 
 from uzushio._base.store.array import DistributedArray
 from uzushio._base.store.chunks import MAX_BYTES
-from uzushio.solvers.block_solver.published import CellBox
+from uzushio.solvers.block_solver.published import ZoneBlock
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -35,7 +35,7 @@ class ZoneArray(NamedTuple):
 
 
 def zone_arrays(
-    core: Any, blocks: Sequence[CellBox], block_cells: np.ndarray, whole: bool
+    core: Any, blocks: Sequence[ZoneBlock], block_cells: np.ndarray, whole: bool
 ) -> Iterator[ZoneArray]:
     """Yield the arrays of all declared fields.
 
@@ -52,24 +52,22 @@ def zone_arrays(
             name = f"{zone['name']}/{field['name']}" if len(zones) > 1 else field["name"]
             for axis, stagger in enumerate(_staggers(field["centring"], core.dimension)):
                 parts = []
-                for local, (of, lower, upper) in enumerate(blocks):
+                for local, (of, box) in enumerate(blocks):
                     if of != number:
                         continue
-                    own = zip(lower, upper, stagger, zone["cells"], strict=True)
-                    ni, nj, nk = (b - a + (s if whole or b == n else 0) for a, b, s, n in own)
+                    own = zip(box.count, box.stop, stagger, zone["cells"], strict=True)
+                    nk, nj, ni = (c + (s and (whole or end == n)) for c, end, s, n in own)
                     values = components_last(core.values(field["name"], local, axis))
-                    start = (*reversed(lower), 0)[: values.ndim]
+                    start = (*box.start, 0)[: values.ndim]
                     parts.append((start, values[:nk, :nj, :ni]))
-                points = zip(reversed(zone["cells"]), reversed(stagger), strict=True)
-                nk, nj, ni = (n + s for n, s in points)
+                nk, nj, ni = (n + s for n, s in zip(zone["cells"], stagger, strict=True))
                 several = field["components"] > 1
                 shape = (nk, nj, ni, field["components"]) if several else (nk, nj, ni)
                 dims = ("k", "j", "i", "component")[: len(shape)]
                 chunks = _chunks(shape, zone["cells"], block_cells[number])
                 array = DistributedArray(shape, np.dtype(np.float64), parts, dims, chunks)
                 faces = f"_{'ijk'[axis]}" if field["centring"] == "face" else ""
-                i, j, k = map(bool, stagger)
-                yield ZoneArray(name + faces, field, number, (k, j, i), array)
+                yield ZoneArray(name + faces, field, number, stagger, array)
 
 
 def stored_bytes(core: Any) -> int:
@@ -89,22 +87,21 @@ def components_last(values: np.ndarray) -> np.ndarray:
     return values[0] if len(values) == 1 else np.moveaxis(values, 0, -1)
 
 
-def _staggers(centring: str, dimension: int) -> list[tuple[int, int, int]]:
-    """Return for each array of a field whether its values are at vertices along i, j, k."""
-    used = [axis < dimension for axis in range(3)]
+def _staggers(centring: str, dimension: int) -> list[tuple[bool, bool, bool]]:
+    """Return for each array of a field whether its values are at vertices along k, j, i."""
     if centring == "face":
-        return [tuple(int(a == axis) for a in range(3)) for axis in range(dimension)]  # type: ignore[misc]
-    i, j, k = (int(centring == "vertex" and one) for one in used)
-    return [(i, j, k)]
+        return [(axis == 2, axis == 1, axis == 0) for axis in range(dimension)]
+    at = centring == "vertex"
+    return [(at and dimension > 2, at and dimension > 1, at)]
 
 
-def max_block_cells(blocks: Sequence[CellBox], zones: int, comm: MPI.Comm) -> np.ndarray:
-    """Return for each zone the largest extents i, j, k of a block of any rank (collective)."""
+def max_block_cells(blocks: Sequence[ZoneBlock], zones: int, comm: MPI.Comm) -> np.ndarray:
+    """Return for each zone the largest extents k, j, i of a block of any rank (collective)."""
     from mpi4py import MPI
 
     cells = np.zeros((zones, 3), np.int64)
-    for zone, lower, upper in blocks:
-        cells[zone] = np.maximum(cells[zone], np.subtract(upper, lower))
+    for zone, box in blocks:
+        cells[zone] = np.maximum(cells[zone], box.count)
     comm.Allreduce(MPI.IN_PLACE, cells, MPI.MAX)
     return cells
 
@@ -116,11 +113,11 @@ def _chunks(shape: Sequence[int], cells: Sequence[int], block: Sequence[int]) ->
 
     Args:
         shape: extents of the array.
-        cells: extents i, j, k of its zone.
-        block: the largest extents i, j, k of a block.
+        cells: extents k, j, i of its zone.
+        block: the largest extents k, j, i of a block.
     """
     found = list(shape)
-    for axis, (n, m) in enumerate(zip(reversed(cells), reversed(block), strict=True)):
+    for axis, (n, m) in enumerate(zip(cells, block, strict=True)):
         blocks = -(-n // int(m))
         found[axis] = -(-shape[axis] // blocks)
     for axis in (0, 1):

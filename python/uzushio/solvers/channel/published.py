@@ -6,10 +6,7 @@ import numpy as np
 
 from uzushio.domain.box import Box
 from uzushio.solvers.channel.case import ChannelCase
-from uzushio.solvers.contract import (
-    SolverField,
-    SolverMesh,
-)
+from uzushio.solvers.contract import Field, Mesh
 
 
 def walls(mesh: str, planes: tuple[int, int], cells: int) -> tuple[int, int]:
@@ -21,9 +18,7 @@ def walls(mesh: str, planes: tuple[int, int], cells: int) -> tuple[int, int]:
     return int(first == 0), int(end == cells and mesh == "centres")
 
 
-def meshes(
-    case: ChannelCase, planes: tuple[int, int], rows: tuple[int, int]
-) -> dict[str, SolverMesh]:
+def meshes(case: ChannelCase, planes: tuple[int, int], rows: tuple[int, int]) -> dict[str, Mesh]:
     """Return the points of a rank that has some planes and rows of cells."""
     grid = case.grid
     faces = grid.wall_faces()
@@ -35,18 +30,22 @@ def meshes(
         below, above = walls(name, planes, grid.nz)
         start = (planes[0] + 1 - below, rows[0], 0)
         count = (planes[1] - planes[0] + below + above, rows[1] - rows[0], grid.nx)
-        result[name] = SolverMesh((len(z), len(y), len(x)), (z, y, x), (Box(start, count),))
+        result[name] = Mesh.rectilinear(name, (z, y, x), blocks=(Box(start, count),))
     return result
 
 
-def fields(case: ChannelCase) -> dict[str, SolverField]:
+def fields(case: ChannelCase) -> dict[str, Field]:
     """Return velocity and pressure."""
     unit = case.flow.velocity_unit
+    described = {
+        "u": ("centres", unit, "streamwise velocity"),
+        "v": ("centres", unit, "spanwise velocity"),
+        "w": ("faces", unit, "wall-normal velocity"),
+        "p": ("centres", f"{unit}^2", "pressure over density"),
+    }
     return {
-        "u": SolverField(("centres",), unit=unit, description="streamwise velocity"),
-        "v": SolverField(("centres",), unit=unit, description="spanwise velocity"),
-        "w": SolverField(("faces",), unit=unit, description="wall-normal velocity"),
-        "p": SolverField(("centres",), unit=f"{unit}^2", description="pressure over density"),
+        name: Field(name, (mesh,), "vertex", attributes={"unit": unit, "description": text})
+        for name, (mesh, unit, text) in described.items()
     }
 
 

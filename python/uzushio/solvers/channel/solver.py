@@ -26,13 +26,13 @@ from uzushio.solvers.channel.prediction import Prediction, ranking
 from uzushio.solvers.channel.stored_modes import COMPONENTS
 from uzushio.solvers.contract import (
     Estimate,
+    Field,
+    Mesh,
     Offer,
     Parameter,
     Reading,
     Sample,
     Solver,
-    SolverField,
-    SolverMesh,
     State,
     StoredState,
     Traffic,
@@ -169,11 +169,11 @@ class ChannelSolver(Solver):
         meshes = published.meshes(case, (0, case.grid.nz), (0, case.grid.ny))
         return Offer(meshes, published.fields(case), {**published.numbers(case), **flow})
 
-    def meshes(self) -> Mapping[str, SolverMesh]:
+    def meshes(self) -> Mapping[str, Mesh]:
         """Return the points of u, v and p (centres) and of w (faces), both with the walls."""
         return published.meshes(self.case, self.core.planes, self._output().rows)
 
-    def fields(self) -> Mapping[str, SolverField]:
+    def fields(self) -> Mapping[str, Field]:
         """Return velocity and pressure."""
         return published.fields(self.case)
 

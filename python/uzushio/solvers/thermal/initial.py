@@ -45,7 +45,7 @@ class InitialFields:
 
         Args:
             component: axis of the component.
-            lower: first indices i, j, k.
+            lower: first indices k, j, i.
             shape: numbers of values along k, j, i.
         """
         initial = self.case.initial
@@ -75,10 +75,8 @@ class InitialFields:
     @staticmethod
     def _indices(lower: tuple[int, ...], shape: tuple[int, ...]) -> list[np.ndarray]:
         """Return indices along i, j, k."""
-        return [
-            np.arange(start, start + count)
-            for start, count in zip(lower, reversed(shape), strict=True)
-        ]
+        k, j, i = (np.arange(a, a + n) for a, n in zip(lower, shape, strict=True))
+        return [i, j, k]
 
     def _positions(self, indices: list[np.ndarray], face: int | None) -> list[np.ndarray]:
         """Return x, y and z, which broadcast to (k, j, i); z is 0 in two dimensions."""

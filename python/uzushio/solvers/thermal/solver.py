@@ -116,15 +116,14 @@ class ThermalSolver(BlockSolver):
             self.core.start(0.0)
 
     def _set_initial_fields(self, initial: InitialFields) -> None:
-        for number, (_, lower, _) in enumerate(self._blocks):
+        for number, (_, box) in enumerate(self._blocks):
+            k, j, i = box.start
             for axis in range(self.core.dimension):
                 for first, values in _slabs(self.core.values("face_velocity", number, axis)[0]):
-                    start = (*lower[:2], lower[2] + first)
-                    values[...] = initial.velocity(axis, start, values.shape)
+                    values[...] = initial.velocity(axis, (k + first, j, i), values.shape)
             for name in self._scalars:
                 for first, values in _slabs(self.core.values(name, number)[0]):
-                    start = (*lower[:2], lower[2] + first)
-                    values[...] = initial.scalar(name, start, values.shape)
+                    values[...] = initial.scalar(name, (k + first, j, i), values.shape)
 
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step towards a time that is `longest` away (collective)."""
@@ -194,8 +193,8 @@ class ThermalSolver(BlockSolver):
         arrays = [one for one in self._arrays(False, output=True) if one.field["name"] in shown]
         arrays.sort(key=lambda one: shown.index(one.field["name"]))
         fluid = []
-        for number, (_, lower, upper) in enumerate(self._blocks):
-            inside = np.empty([b - a for a, b in zip(lower, upper, strict=True)][::-1])
+        for number, (_, box) in enumerate(self._blocks):
+            inside = np.empty(box.count)
             self.core.write_fluid(number, inside)
             fluid.append(inside)
         found = planes(case, arrays, fluid, self.comm)
