@@ -183,6 +183,10 @@ def test_check_and_the_run_tell_of_an_open_surface(uzushio: Run, tmp_path: Path)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        (
+            {"grid": {axis: {"cells": 10**9} for axis in "xyz"}},  # positions of 8 GB
+            "grid.x.cells: got 1000000000, must be less than or equal to 1048576",
+        ),
         ({"periodic": []}, "give a condition at x-min, or name x in 'periodic'"),
         ({"periodic": ["x", "z"]}, "the axis z is periodic"),
         ({"scalars": {}}, "there is no scalar 'temperature'; there are: none"),

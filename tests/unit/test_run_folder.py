@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from uzushio._job import run_folder
+from uzushio._job import folder_lock, run_folder
 from uzushio._job.options import Options
 from uzushio._job.run_folder import RunFolder
 from uzushio.case.model import Case, Time
@@ -100,3 +101,11 @@ def test_a_folder_stores_the_overrides_and_ranks_of_its_run(tmp_path: Path) -> N
     (tmp_path / "a/.uzushio-run").write_text('{"uzushio": "0.1.0"}')  # of a version before
     assert run_folder.read_record(tmp_path / "a") == run_folder.RunRecord()
     assert not run_folder.RunRecord().other_ranks(2) and record.other_ranks(2)
+
+
+def test_the_error_of_a_lock_that_cannot_be_written_names_it(tmp_path: Path) -> None:
+    """The error of a full disk has no name of its own; no device takes a lock's text."""
+    lock = tmp_path / folder_lock.FILE
+    lock.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=re.escape(str(lock))):
+        folder_lock.FolderLock().take(tmp_path)

@@ -31,7 +31,12 @@ class FolderLock:
         self._file: IO[str] | None = None
 
     def take(self, folder: Path) -> None:
-        """Lock the folder, which must exist; raises `OutputError` naming the holder."""
+        """Lock the folder, which must exist.
+
+        Raises:
+            OutputError: another job holds the lock; the error names it.
+            OSError: the lock cannot be written; the error names it.
+        """
         file = (folder / FILE).open("a+", encoding="utf-8")
         deadline = time.monotonic() + _GRACE_PERIOD
         while not _locked(file, fcntl.LOCK_EX):
@@ -40,9 +45,15 @@ class FolderLock:
                 file.close()
                 raise _in_use(folder, holder)
             time.sleep(0.05)
-        file.truncate(0)
-        file.write(f"{socket.gethostname()}, process {os.getpid()}, since {time.strftime('%F %T')}")
-        file.flush()
+        holder = f"{socket.gethostname()}, process {os.getpid()}, since {time.strftime('%F %T')}"
+        try:
+            file.truncate(0)
+            file.write(holder)
+            file.flush()
+        except OSError as error:  # without a name, such as that of a full disk
+            with contextlib.suppress(OSError):
+                file.close()
+            raise OSError(error.errno, error.strerror, str(folder / FILE)) from error
         self._file = file
 
     def release(self) -> None:

@@ -27,7 +27,7 @@ AXES: tuple[Axis, ...] = ("x", "y", "z")
 class GridAxis(Section):
     """Cells along one axis."""
 
-    cells: Count = Field(description="number of cells")
+    cells: Annotated[int, Field(gt=0, le=2**20)] = Field(description="number of cells")
     length: Length = Field(1.0, description="extent of the box", json_schema_extra=unit("length"))
     start: float = Field(0.0, description="lower end of the box", json_schema_extra=unit("length"))
     stretching: Annotated[float, Field(ge=0.0, le=8.0)] = Field(
