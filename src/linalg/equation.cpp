@@ -1,9 +1,10 @@
 #include "linalg/equation.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
+#include "domain/grid.hpp"
 #include "domain/mesh_error.hpp"
 
 namespace uzushio::linalg {
@@ -37,22 +38,11 @@ Condition condition_of(const Equation& equation, const Zone& zone, const Face& f
 Axis axis_of(const Equation& equation, const Zone& zone, std::size_t a, bool used) {
     Axis axis;
     axis.used = used;
-    domain::Index<3> at{};
-    double before = zone.coordinates.vertex(at)[a];
-    const double first = before;
-    for (at[a] = 1; at[a] <= zone.cells[a]; ++at[a]) {
-        const double after = zone.coordinates.vertex(at)[a];
-        axis.widths.push_back(after - before);
-        before = after;
-    }
     if (!used) // one cell, whose width cancels
         return axis.widths.assign(1, 1.0), axis;
-    const double mean = (before - first) / axis.cells();
-    axis.uniform = std::all_of(axis.widths.begin(), axis.widths.end(), [&](double width) {
-        return std::abs(width - mean) <= 1e-10 * mean; // vertices are rounded
-    });
-    if (axis.uniform)
-        std::fill(axis.widths.begin(), axis.widths.end(), mean);
+    auto [widths, uniform] = domain::cell_widths(zone, a);
+    axis.widths = std::move(widths);
+    axis.uniform = uniform;
     for (const Side side : {Side::lower, Side::upper})
         axis.ends[side == Side::upper] = condition_of(equation, zone, Face{a, side});
     return axis;
@@ -78,9 +68,7 @@ std::array<Axis, 3> axes_of(const Equation& equation) {
     if (!(equation.s >= 0) || !std::isfinite(equation.s))
         throw std::invalid_argument("the coefficient s of a Helmholtz equation is not negative");
     const domain::Mesh& mesh = equation.decomposition->mesh();
-    if (mesh.zones().size() != 1 || !mesh.zone(0).coordinates.is_rectilinear())
-        throw MeshError("linear solvers need a mesh of one uniform or rectilinear zone");
-    const Zone& zone = mesh.zone(0);
+    const Zone& zone = domain::rectilinear_zone(mesh);
     std::array<Axis, 3> axes;
     for (std::size_t a = 0; a < 3; ++a)
         axes[a] = axis_of(equation, zone, a, a < static_cast<std::size_t>(mesh.dimension()));

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "domain/grid.hpp"
 #include "domain/mesh_error.hpp"
 #include "support/oriented_zones.hpp"
 
@@ -172,6 +173,45 @@ TEST(Coordinates, AreTheSameFromArraysAxesAndFunctions) {
     EXPECT_FALSE(rectilinear.fits({3, 2, 5}));
     EXPECT_THROW(static_cast<void>(Coordinates::curvilinear({3, 3, 4}, arrays)),
                  std::invalid_argument);
+}
+
+/// Return a grid of 3 x 2 cells, with walls at the ends of i; j is periodic.
+Grid grid_with_walls() {
+    const auto walls = [](const Face& face) {
+        return face.axis == 0 ? std::optional<std::string>("wall") : std::nullopt;
+    };
+    return {*box_mesh(2, {{{0, 1, 3, 6}, {0, 0.5, 1.5}, {0, 7}}}, walls), 2};
+}
+
+TEST(Grid, HasMirrorImagesBeyondBoundariesAndRepeatsPeriodicAxes) {
+    const Grid grid = grid_with_walls();
+    const auto widths = [&](std::size_t axis) {
+        const double* first = grid[axis].width();
+        return std::vector<double>(first - 2, first + grid[axis].cells() + 2);
+    };
+    EXPECT_EQ(widths(0), (std::vector<double>{2, 1, 1, 2, 3, 3, 2}));
+    EXPECT_EQ(widths(1), (std::vector<double>{0.5, 1, 0.5, 1, 0.5, 1}));
+    EXPECT_EQ(widths(2), std::vector<double>(5, 1)) << "an axis that the mesh does not use";
+    EXPECT_EQ(grid[0].inverse_distance()[0], 1);
+    EXPECT_EQ(grid[0].inverse_distance()[2], 1 / 2.5);
+    EXPECT_EQ(grid[0].share_below()[2], 0.4);
+    EXPECT_EQ(grid[0].share_above()[2], 0.6);
+}
+
+TEST(Grid, KnowsAreasAndPlacesAtItsBoundaries) {
+    const Grid grid = grid_with_walls();
+    const Face lower{0, Side::lower}, upper{0, Side::upper};
+    const Box<3> cells{{0, 0, 0}, {3, 2, 1}}, sides{{0, 0, 0}, {4, 2, 1}};
+    EXPECT_EQ(grid.area(upper), 1.5);
+    EXPECT_EQ(grid.side_area(1, {2, 0, 0}), 3);
+    EXPECT_EQ(grid.width_at(lower), 1);
+    EXPECT_EQ(grid.width_at(upper), 3);
+    EXPECT_EQ(grid.cells_at(upper, cells), (Box<3>{{2, 0, 0}, {3, 2, 1}}));
+    EXPECT_EQ(grid.sides_at(upper, cells), (Box<3>{{3, 0, 0}, {4, 2, 1}}));
+    EXPECT_TRUE(grid.cells_at(lower, {{1, 0, 0}, {3, 2, 1}}).empty());
+    EXPECT_EQ(grid.inner_sides(0, sides), (Box<3>{{1, 0, 0}, {3, 2, 1}}));
+    EXPECT_EQ(grid.inside(cells.grown({2, 2, 0})), (Box<3>{{0, -2, 0}, {3, 4, 1}}));
+    EXPECT_THROW(Grid(Mesh(3, two_zones()), 1), MeshError);
 }
 
 } // namespace

@@ -63,13 +63,12 @@ TEST(Subgrid, WaleVanishesWithTheCubeOfTheDistanceFromAWall) {
 
 TEST(Subgrid, LinearVelocitiesAreDifferentiatedExactly) {
     constexpr std::int64_t n = 5;
-    std::array<linalg::Axis, 3> axes;
-    std::array<std::vector<double>, 3> vertices;
-    for (std::size_t a = 0; a < 3; ++a) {
+    FlowParameters flow;
+    auto& vertices = flow.vertices;
+    for (std::size_t a = 0; a < 3; ++a)
         vertices[a] = vertices_of(n, 1.0 + 0.3 * static_cast<double>(a), 0.9);
-        for (std::size_t i = 0; i < n; ++i)
-            axes[a].widths.push_back(vertices[a][i + 1] - vertices[a][i]);
-    }
+    flow.periodic = {true, true, true};
+    const domain::Grid grid(*mesh_of(flow), 1);
     const Gradient gradient{{{0.3, -1, 0.7}, {0.4, 0.5, 1.1}, {-0.6, 0.2, -0.8}}};
     const domain::Box<3> cells{{1, 1, 1}, {n - 1, n - 1, n - 1}}; // not beside boundaries
     std::array<std::vector<double>, 3> storage;
@@ -88,16 +87,15 @@ TEST(Subgrid, LinearVelocitiesAreDifferentiatedExactly) {
         });
         block.velocity[a] = u;
     }
-    FlowParameters flow;
     for (const SubgridModel& model : models) {
         flow.subgrid = model;
         std::vector<double> found(n * n * n);
         const domain::View<double> out(found.data(), {{0, 0, 0}, {n, n, n}}, 1);
-        set_eddy_viscosity(flow, metrics_of(axes, 1), block, cells, out);
+        set_eddy_viscosity(flow, grid, block, cells, out);
         for_indices(cells, [&](const Index<3>& at) {
             Vector widths;
             for (std::size_t a = 0; a < 3; ++a)
-                widths[a] = axes[a].widths[static_cast<std::size_t>(at[a])];
+                widths[a] = grid[a].width()[at[a]];
             const double exact = eddy_viscosity(model, gradient, widths, 3);
             EXPECT_NEAR(out(at), exact, 1e-12 * exact);
         });

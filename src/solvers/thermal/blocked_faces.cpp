@@ -12,41 +12,41 @@ using domain::Index;
 using domain::moved;
 using domain::View;
 
-BlockedFaces::BlockedFaces(const ImmersedGrid& grid, const SurfacePatches& patches,
-                           const std::array<AxisMetrics, 3>& metrics, const Field& velocity)
+BlockedFaces::BlockedFaces(const ImmersedGrid& immersed, const SurfacePatches& patches,
+                           const Field& velocity)
     : patches_(patches.count()) {
     for (std::size_t b = 0; b < velocity.blocks(); ++b) {
         parts_.emplace_back();
         for (std::size_t a = 0; a < velocity.arrays(); ++a)
-            parts_.back()[a] = part_of(grid, patches, metrics, b, a, velocity.owned(b, a));
+            parts_.back()[a] = part_of(immersed, patches, b, a, velocity.owned(b, a));
     }
 }
 
-BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid, const SurfacePatches& patches,
-                                         const std::array<AxisMetrics, 3>& metrics,
-                                         std::size_t block, std::size_t a,
-                                         const Box<3>& faces) const {
+BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& immersed,
+                                         const SurfacePatches& patches, std::size_t block,
+                                         std::size_t a, const Box<3>& faces) const {
     Part part;
-    const View<const double> open = std::as_const(*grid.open()).view(block, a);
-    const geometry::Lattice cells = grid.lattice(block, 3);
+    const domain::Grid& grid = immersed.grid();
+    const View<const double> open = std::as_const(*immersed.open()).view(block, a);
+    const geometry::Lattice cells = immersed.lattice(block, 3);
     for_indices(faces, [&](const Index<3>& at) {
         if (open(at) != 0)
             return;
         const Index<3> below = moved(at, a, -1);
         const bool is_inner = cells.box.contains(below) && cells.box.contains(at);
-        const bool fluid_below = is_inner && grid.is_fluid(block, below);
-        if (is_inner && fluid_below != grid.is_fluid(block, at)) {
-            const geometry::CutLink& cut = *grid.cell_links(block, a).find(below);
+        const bool fluid_below = is_inner && immersed.is_fluid(block, below);
+        if (is_inner && fluid_below != immersed.is_fluid(block, at)) {
+            const geometry::CutLink& cut = *immersed.cell_links(block, a).find(below);
             const Index<3>& cell = fluid_below ? below : at;
             const geometry::Crossing& crossing = fluid_below ? cut.lower : cut.upper;
-            const double half = 0.5 * metrics[a].width()[cell[a]];
+            const double half = 0.5 * grid[a].width()[cell[a]];
             const double distance = std::abs(crossing.position - cells.position(a, cell[a]));
             Forced face{.at = at, .opposite = fluid_below ? -1 : 1};
-            if (grid.is_open(block, a, moved(at, a, face.opposite)))
+            if (immersed.is_open(block, a, moved(at, a, face.opposite)))
                 face.weight = (distance - half) / (distance + half);
-            face.area = (fluid_below ? 1 : -1) * side_area(metrics, a, at);
-            face.patch = patches.patch(block, cell,
-                                       grid.body(fluid_below ? cut.lower_body : cut.upper_body));
+            face.area = (fluid_below ? 1 : -1) * grid.side_area(a, at);
+            face.patch = patches.patch(
+                block, cell, immersed.body(fluid_below ? cut.lower_body : cut.upper_body));
             face.counted = at[a] + 1 < faces.upper[a];
             part.forced.push_back(face);
         } else if (!part.zero.empty() && part.zero.back().first[1] == at[1] &&

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "domain/field.hpp"
-#include "solvers/thermal/axis_metrics.hpp"
+#include "domain/grid.hpp"
 #include "solvers/thermal/immersed_grid.hpp"
 #include "solvers/thermal/surface_patches.hpp"
 
@@ -19,8 +19,8 @@ class BlockedFaces {
   public:
     using Field = domain::Field<double>;
 
-    BlockedFaces(const ImmersedGrid& grid, const SurfacePatches& patches,
-                 const std::array<AxisMetrics, 3>& metrics, const Field& velocity);
+    BlockedFaces(const ImmersedGrid& immersed, const SurfacePatches& patches,
+                 const Field& velocity);
 
     /// Set the derivative of the velocity at the blocked faces normal to axis `a` of a block, from
     /// a velocity with valid ghosts. `time`: of the relaxation, of the order of the stable step; it
@@ -63,9 +63,8 @@ class BlockedFaces {
         std::vector<Forced> forced;
         std::vector<Row> zero;
     };
-    [[nodiscard]] Part part_of(const ImmersedGrid& grid, const SurfacePatches& patches,
-                               const std::array<AxisMetrics, 3>& metrics, std::size_t block,
-                               std::size_t a, const domain::Box<3>& faces) const;
+    [[nodiscard]] Part part_of(const ImmersedGrid& immersed, const SurfacePatches& patches,
+                               std::size_t block, std::size_t a, const domain::Box<3>& faces) const;
 
     std::vector<std::array<Part, 3>> parts_; ///< of blocks and axes
     std::size_t patches_;                    ///< number of them

@@ -13,10 +13,10 @@ class Bodies {
   public:
     /// Throws `std::invalid_argument` on all ranks if the bodies leave no fluid (collective).
     Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-           const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes,
-           const std::array<AxisMetrics, 3>& metrics, const domain::Field<double>& velocity);
+           const FlowParameters& flow, const domain::Grid& grid,
+           const domain::Field<double>& velocity);
 
-    [[nodiscard]] const ImmersedGrid& grid() const { return grid_; }
+    [[nodiscard]] const ImmersedGrid& immersed() const { return immersed_; }
 
     /// Correct the derivative of the velocity component along axis `a` in a block: at blocked
     /// faces, which relax within `time`, and at open faces near surfaces.
@@ -72,8 +72,8 @@ class Bodies {
   private:
     MPI_Comm comm_;
     const FlowParameters& flow_;
-    const std::array<AxisMetrics, 3>& metrics_;
-    ImmersedGrid grid_;
+    const domain::Grid& grid_;
+    ImmersedGrid immersed_;
     SurfacePatches patches_;
     BlockedFaces blocked_;
     std::vector<std::array<std::vector<CutPoint>, 3>> points_;  ///< open faces near surfaces

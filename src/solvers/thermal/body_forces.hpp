@@ -18,8 +18,7 @@ namespace uzushio::thermal {
 class BodyForces {
   public:
     /// `points`: open faces near surfaces, of blocks and axes.
-    BodyForces(const ImmersedGrid& grid, const FlowParameters& flow,
-               const std::array<linalg::Axis, 3>& axes, const std::array<AxisMetrics, 3>& metrics,
+    BodyForces(const ImmersedGrid& immersed, const FlowParameters& flow,
                const std::vector<domain::Box<3>>& blocks,
                const std::vector<std::array<std::vector<CutPoint>, 3>>& points);
 
@@ -46,12 +45,12 @@ class BodyForces {
         std::vector<End> ends;
         std::vector<Side> sides;
     };
-    [[nodiscard]] Part part_of(const ImmersedGrid& grid, const std::array<linalg::Axis, 3>& axes,
-                               std::size_t block, std::size_t a, const domain::Box<3>& cells,
+    [[nodiscard]] Part part_of(const ImmersedGrid& immersed, std::size_t block, std::size_t a,
+                               const domain::Box<3>& cells,
                                const std::vector<CutPoint>& points) const;
 
     const FlowParameters& flow_;
-    const std::array<AxisMetrics, 3>& metrics_;
+    const domain::Grid& grid_;
     std::vector<std::array<Part, 3>> parts_; ///< of blocks and axes
 };
 

@@ -43,7 +43,7 @@ GhostFill velocity_ghosts(const FaceCondition& condition) {
 }
 
 GhostFill scalar_ghosts(const FaceCondition& condition, const ScalarCondition& scalar,
-                        double diffusivity, const AxisMetrics& axis) {
+                        double diffusivity, const domain::GridAxis& axis) {
     if (!is_given(condition))
         return domain::zero_gradient();
     if (scalar.fixed)

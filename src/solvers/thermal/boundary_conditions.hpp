@@ -1,7 +1,7 @@
 #pragma once
 
 #include "domain/ghost_fill.hpp"
-#include "solvers/thermal/axis_metrics.hpp"
+#include "domain/grid.hpp"
 #include "solvers/thermal/parameters.hpp"
 
 namespace uzushio::thermal {
@@ -13,7 +13,7 @@ namespace uzushio::thermal {
 /// condition. `axis`: the lengths along the normal.
 [[nodiscard]] domain::GhostFill scalar_ghosts(const FaceCondition& condition,
                                               const ScalarCondition& scalar, double diffusivity,
-                                              const AxisMetrics& axis);
+                                              const domain::GridAxis& axis);
 
 /// Return the function that fills the ghosts of the eddy viscosity, which is 0 at walls.
 [[nodiscard]] domain::GhostFill eddy_ghosts(const FaceCondition& condition);

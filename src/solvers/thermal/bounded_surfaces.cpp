@@ -11,9 +11,9 @@ using domain::View;
 using Kind = BodyCondition::Kind;
 
 BoundedSurfaces::BoundedSurfaces(MPI_Comm comm, const FlowParameters& flow,
-                                 const std::array<AxisMetrics, 3>& metrics,
-                                 const SurfaceScalars& scalars, std::size_t blocks)
-    : comm_(comm), flow_(flow), metrics_(metrics), scalars_(scalars), parts_(blocks) {
+                                 const domain::Grid& grid, const SurfaceScalars& scalars,
+                                 std::size_t blocks)
+    : comm_(comm), flow_(flow), grid_(grid), scalars_(scalars), parts_(blocks) {
     for (std::size_t b = 0; b < blocks; ++b) {
         parts_[b].fluid.resize(flow.scalars.size());
         parts_[b].solid.resize(flow.scalars.size());
@@ -41,7 +41,7 @@ std::vector<double> BoundedSurfaces::inflow_values(const std::vector<FlowBlock>&
                     return;
                 const Index<3> face = moved(point.cut.at, a, static_cast<std::int64_t>(side));
                 const double out = (side == 0 ? -1 : 1) * blocks[b].velocity[a](face) *
-                                   side_area(metrics_, a, point.cut.at);
+                                   grid_.side_area(a, point.cut.at);
                 const std::size_t patch = point.patches[a][side];
                 if (out > 0)
                     sums[patch].add(out * values.view(b)(point.cut.at));
@@ -71,14 +71,14 @@ void BoundedSurfaces::add_stage(const std::vector<FlowBlock>& blocks, std::size_
             for_sides(points[p].cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
                 const BodyCondition& body = scalars_.condition(cut.surface, s);
                 const Index<3> face = moved(at, a, static_cast<std::int64_t>(side));
-                const double per_width = metrics_[a].inverse_width()[at[a]];
+                const double per_width = grid_[a].inverse_width()[at[a]];
                 const double out = (side == 0 ? -1 : 1) * blocks[b].velocity[a](face);
                 const bool fixed = body.kind == Kind::fixed;
                 const double beyond = fixed ? body.value : inflow[points[p].patches[a][side]];
                 double low = -out * (out > 0 ? here : beyond);
                 if (fixed)
                     low += diffusivity * (body.value - here) /
-                           std::max(cut.distance, 0.5 / metrics_[a].inverse_distance()[face[a]]);
+                           std::max(cut.distance, 0.5 / grid_[a].inverse_distance()[face[a]]);
                 const double given =
                     body.kind == Kind::flux ? body.value * std::abs(cut.normal[a]) : 0;
                 const double high = scalars_.fluid_gains(b, s)[p][a][side] - given;
@@ -96,7 +96,7 @@ void BoundedSurfaces::add_stage(const std::vector<FlowBlock>& blocks, std::size_
             for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide&) {
                 if (point.contacts[a][side].is_fluid)
                     parts_[b].solid[s][p][a][side] += all * scalars_.solid_gains(b, s)[p][a][side] *
-                                                      metrics_[a].inverse_width()[point.cut.at[a]] /
+                                                      grid_[a].inverse_width()[point.cut.at[a]] /
                                                       capacity;
             });
         }

@@ -19,9 +19,8 @@ namespace uzushio::thermal {
 class BoundedSurfaces {
   public:
     /// References must outlive this.
-    BoundedSurfaces(MPI_Comm comm, const FlowParameters& flow,
-                    const std::array<AxisMetrics, 3>& metrics, const SurfaceScalars& scalars,
-                    std::size_t blocks);
+    BoundedSurfaces(MPI_Comm comm, const FlowParameters& flow, const domain::Grid& grid,
+                    const SurfaceScalars& scalars, std::size_t blocks);
 
     void begin(std::size_t s);
     /// Add the amounts of a stage, `all` and `upwind` being the lengths of time of the gains and of
@@ -46,7 +45,7 @@ class BoundedSurfaces {
                                                     std::size_t s,
                                                     const domain::Field<double>& values) const;
     [[nodiscard]] double volume(const domain::Index<3>& cell) const {
-        return side_area(metrics_, 0, cell) * metrics_[0].width()[cell[0]];
+        return grid_.side_area(0, cell) * grid_[0].width()[cell[0]];
     }
     [[nodiscard]] bool is_fixed(const CutSide& cut, std::size_t s) const {
         return scalars_.condition(cut.surface, s).kind == BodyCondition::Kind::fixed;
@@ -54,7 +53,7 @@ class BoundedSurfaces {
 
     MPI_Comm comm_;
     const FlowParameters& flow_;
-    const std::array<AxisMetrics, 3>& metrics_;
+    const domain::Grid& grid_;
     const SurfaceScalars& scalars_;
     std::vector<Part> parts_; ///< of the blocks
 };

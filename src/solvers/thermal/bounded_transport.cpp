@@ -30,11 +30,11 @@ std::vector<domain::FieldSpec> BoundedTransport::shared_specs() {
 }
 
 BoundedTransport::BoundedTransport(MPI_Comm comm, const domain::Decomposition& decomposition,
-                                   int rank, const FlowParameters& flow,
-                                   const std::array<AxisMetrics, 3>& metrics, const Bodies* bodies,
+                                   int rank, const FlowParameters& flow, const domain::Grid& grid,
+                                   const Bodies* bodies,
                                    const std::vector<domain::Conditions>& conditions,
                                    parallel::Traffic& traffic)
-    : flow_(flow), metrics_(metrics), bodies_(bodies),
+    : flow_(flow), grid_(grid), bodies_(bodies),
       dimension_(static_cast<std::size_t>(flow.dimension)), flux_(decomposition, rank, faces_spec),
       source_(decomposition, rank, {.name = "source"}), shares_(decomposition, rank, shares_spec) {
     for (const domain::Conditions& of_scalar : conditions)
@@ -48,7 +48,7 @@ BoundedTransport::BoundedTransport(MPI_Comm comm, const domain::Decomposition& d
     shares_halo_.emplace(comm, decomposition, std::vector{shares_spec}, domain::Reach::faces,
                          traffic);
     if (bodies != nullptr)
-        surfaces_.emplace(comm, flow, metrics, bodies->scalars(), flux_.blocks());
+        surfaces_.emplace(comm, flow, grid, bodies->scalars(), flux_.blocks());
 }
 
 void BoundedTransport::add_stage(const std::vector<FlowBlock>& blocks,
@@ -113,7 +113,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     const Box<3> faces = flux.box();
     const double diffusivity = flow_.scalars[s].diffusivity;
     for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
-        flux_row<A>(RowMetrics(metrics_, first), RowPointer(scalar, first),
+        flux_row<A>(RowMetrics(grid_, first), RowPointer(scalar, first),
                     RowPointer(block.velocity[A], first), diffusivity, size, &flux(first));
     });
     if (bodies_ != nullptr) {
@@ -126,9 +126,9 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
                         (side == 1 ? 1 : -1) * gains[p][A][side];
     }
     if (eddies != nullptr)
-        add_subgrid_flux(flow_, metrics_, scalar, *eddies, A, faces, flux);
+        add_subgrid_flux(flow_, grid_, scalar, *eddies, A, faces, flux);
     for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
-        upwind_row<A>(RowMetrics(metrics_, first), RowPointer(values, first),
+        upwind_row<A>(RowMetrics(grid_, first), RowPointer(values, first),
                       RowPointer(block.velocity[A], first), diffusivity, all, size, &flux(first),
                       &excess(first));
     });
@@ -147,7 +147,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
         });
     }
     if (eddies != nullptr)
-        add_subgrid_flux(flow_, metrics_, values, *eddies, A, faces, flux);
+        add_subgrid_flux(flow_, grid_, values, *eddies, A, faces, flux);
     for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
         double* __restrict out = &flux(first);
         double* __restrict rest = &excess(first);
@@ -170,7 +170,7 @@ void BoundedTransport::advance_upwind(std::size_t b, std::size_t s, double upwin
             const View<const double> flux = std::as_const(flux_).view(b, a);
             const double* __restrict lower = &flux(first);
             const double* __restrict upper = lower + flux.strides()[a];
-            const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+            const double* __restrict inverse = grid_[a].inverse_width() + first[a];
             const std::ptrdiff_t step = a == 0 ? 1 : 0;
 #pragma omp simd
             for (std::int64_t n = 0; n < size; ++n)
@@ -234,7 +234,7 @@ void BoundedTransport::set_shares(std::size_t b, std::size_t s) {
         for (std::size_t a = 0; a < dimension_; ++a) {
             const View<const double> excess = std::as_const(own.excess).view(b, a);
             bounds.add(&start(first), start.strides()[a], now, upwind.strides()[a], &excess(first),
-                       excess.strides()[a], metrics_[a].inverse_width() + first[a], a == 0 ? 1 : 0,
+                       excess.strides()[a], grid_[a].inverse_width() + first[a], a == 0 ? 1 : 0,
                        size);
         }
         double *up = &shares(first, 0), *down = &shares(first, 1);
@@ -270,7 +270,7 @@ void BoundedTransport::set_shares(std::size_t b, std::size_t s) {
                         include(start(next));
                 } else {
                     amount = (side == 1 ? 1 : -1) * own.excess.view(b, a)(face) *
-                             metrics_[a].inverse_width()[at[a]];
+                             grid_[a].inverse_width()[at[a]];
                     include(start(next));
                     include(upwind(next));
                 }
@@ -305,7 +305,7 @@ void BoundedTransport::add_shares(std::size_t b, OfScalar& own, const View<doubl
             const View<const double> excess = std::as_const(own.excess).view(b, a);
             const double* __restrict lower = &excess(first);
             const double* __restrict upper = lower + excess.strides()[a];
-            const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+            const double* __restrict inverse = grid_[a].inverse_width() + first[a];
             const std::ptrdiff_t step = a == 0 ? 1 : 0;
 #pragma omp simd
             for (std::int64_t n = 0; n < size; ++n)

@@ -26,9 +26,8 @@ class BoundedTransport {
     /// `bodies` is null without them; `conditions` are the boundary conditions of the scalars.
     /// References must outlive this (collective).
     BoundedTransport(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-                     const FlowParameters& flow, const std::array<AxisMetrics, 3>& metrics,
-                     const Bodies* bodies, const std::vector<domain::Conditions>& conditions,
-                     parallel::Traffic& traffic);
+                     const FlowParameters& flow, const domain::Grid& grid, const Bodies* bodies,
+                     const std::vector<domain::Conditions>& conditions, parallel::Traffic& traffic);
 
     /// Add the fluxes of a stage, from fields with valid ghosts at `time`, of a step of length
     /// `dt`. The surfaces of bodies are prepared; `eddies`: eddy viscosity of the blocks, empty
@@ -62,17 +61,17 @@ class BoundedTransport {
     void set_shares(std::size_t b, std::size_t s);
     void add_shares(std::size_t b, OfScalar& own, const domain::View<double>& scalar);
     [[nodiscard]] double open(std::size_t b, std::size_t a, const domain::Index<3>& face) const {
-        return bodies_ == nullptr || bodies_->grid().is_open(b, a, face) ? 1 : 0;
+        return bodies_ == nullptr || bodies_->immersed().is_open(b, a, face) ? 1 : 0;
     }
     [[nodiscard]] bool is_fluid(std::size_t b, const domain::Index<3>& cell) const {
-        return bodies_ == nullptr || bodies_->grid().is_fluid(b, cell);
+        return bodies_ == nullptr || bodies_->immersed().is_fluid(b, cell);
     }
     [[nodiscard]] bool at_boundary(std::size_t a, std::int64_t face) const {
-        return !flow_.periodic[a] && (face == 0 || face == metrics_[a].cells());
+        return grid_[a].is_boundary(face);
     }
 
     const FlowParameters& flow_;
-    const std::array<AxisMetrics, 3>& metrics_;
+    const domain::Grid& grid_;
     const Bodies* bodies_;
     std::size_t dimension_;
     std::vector<OfScalar> scalars_;

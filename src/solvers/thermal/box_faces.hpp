@@ -1,14 +1,10 @@
 #pragma once
 
-#include <array>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "domain/box.hpp"
 #include "domain/face.hpp"
-#include "linalg/equation.hpp"
 #include "solvers/thermal/parameters.hpp"
 
 namespace uzushio::thermal {
@@ -17,19 +13,8 @@ namespace uzushio::thermal {
 [[nodiscard]] std::vector<std::pair<domain::Face, const FaceCondition*>>
 named_faces(const FlowParameters& flow);
 
-/// Return the length of the box along an axis.
-[[nodiscard]] double length_of(const linalg::Axis& axis);
-
-/// Return the area of a face of the box.
-[[nodiscard]] double area_of(const domain::Face& face, const std::array<linalg::Axis, 3>& axes);
-
 /// Return the component of a velocity along the normal of a face into the box.
 [[nodiscard]] double inward(const domain::Face& face, const domain::Vector& velocity);
-
-/// Return the equation of the pressure: its normal derivative is 0 at all boundaries.
-[[nodiscard]] linalg::Equation
-pressure_equation(std::shared_ptr<const domain::Decomposition> decomposition,
-                  const FlowParameters& flow);
 
 /// Volume that flows into the box in a unit of time, and the area of its outflow faces.
 struct ThroughFlow {
@@ -40,9 +25,5 @@ struct ThroughFlow {
 /// body covers.
 [[nodiscard]] ThroughFlow through_flow(const FlowParameters& flow,
                                        const std::function<double(const domain::Face&)>& open_area);
-
-/// Return the cells of a box of cells that lie at a face of the mesh; may be empty.
-[[nodiscard]] domain::Box<3> layer_at(const domain::Face& face, domain::Box<3> cells,
-                                      const std::array<linalg::Axis, 3>& axes);
 
 } // namespace uzushio::thermal

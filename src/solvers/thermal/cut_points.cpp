@@ -16,7 +16,7 @@ const CutLink* link_to(const CutLinks& links, std::size_t axis, const Index<3>& 
 }
 
 /// Return the extrapolation from point `at` across the surface that cuts its link on a side.
-CutSide across(const ImmersedGrid& grid, const Lattice& lattice, const CutLinks& links,
+CutSide across(const ImmersedGrid& immersed, const Lattice& lattice, const CutLinks& links,
                std::size_t axis, const Index<3>& at, int step, const CutLink& cut) {
     const double here = lattice.position(axis, at[axis]);
     const double spacing = std::abs(lattice.position(axis, at[axis] + step) - here);
@@ -26,7 +26,7 @@ CutSide across(const ImmersedGrid& grid, const Lattice& lattice, const CutLinks&
     if (side.normal[axis] * step < 0)
         for (double& component : side.normal)
             component = -component;
-    side.surface = grid.body(step > 0 ? cut.lower_body : cut.upper_body);
+    side.surface = immersed.body(step > 0 ? cut.lower_body : cut.upper_body);
     // A point nearer than half a link gives an inaccurate slope: use the point behind it. Surfaces
     // at cell sides are at half a link but for rounding.
     if (distance >= 0.499999 * spacing) {
@@ -44,14 +44,14 @@ CutSide across(const ImmersedGrid& grid, const Lattice& lattice, const CutLinks&
 
 } // namespace
 
-std::vector<CutPoint> cut_points(const ImmersedGrid& grid, const Lattice& lattice,
+std::vector<CutPoint> cut_points(const ImmersedGrid& immersed, const Lattice& lattice,
                                  const domain::Box<3>& points, std::size_t except, int reach) {
     std::array<CutLinks, 3> links;
     std::vector<Index<3>> near;
     for (std::size_t axis = 0; axis < 3; ++axis) {
         if (axis == except || lattice.box.extent(axis) == 1)
             continue;
-        links[axis] = grid.links(lattice, axis);
+        links[axis] = immersed.links(lattice, axis);
         for (const CutLink& link : links[axis].all())
             for (int step = 1 - reach; step <= reach; ++step)
                 if (const Index<3> at = moved(link.at, axis, step); points.contains(at))
@@ -70,11 +70,11 @@ std::vector<CutPoint> cut_points(const ImmersedGrid& grid, const Lattice& lattic
             for (const int step : {-1, 1}) {
                 CutSide& side = point.sides[axis][step > 0 ? 1 : 0];
                 if (const CutLink* cut = link_to(links[axis], axis, at, step)) {
-                    side = across(grid, lattice, links[axis], axis, at, step, *cut);
+                    side = across(immersed, lattice, links[axis], axis, at, step, *cut);
                     side.link = 1;
                 } else if (const Index<3> next = moved(at, axis, step); reach == 2) {
                     if (const CutLink* second = link_to(links[axis], axis, next, step)) {
-                        side = across(grid, lattice, links[axis], axis, next, step, *second);
+                        side = across(immersed, lattice, links[axis], axis, next, step, *second);
                         side.link = 2;
                     }
                 }

@@ -38,7 +38,7 @@ template <class Visit> void for_sides(const CutPoint& point, const Visit& visit)
 }
 
 /// Return the points of a box at most `reach` links from a surface, along all axes but `except`.
-[[nodiscard]] std::vector<CutPoint> cut_points(const ImmersedGrid& grid,
+[[nodiscard]] std::vector<CutPoint> cut_points(const ImmersedGrid& immersed,
                                                const geometry::Lattice& lattice,
                                                const domain::Box<3>& points, std::size_t except,
                                                int reach);

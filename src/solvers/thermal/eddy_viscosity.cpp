@@ -186,13 +186,13 @@ double eddy_viscosity(const SubgridModel& model, const Gradient& gradient,
     });
 }
 
-void set_eddy_viscosity(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void set_eddy_viscosity(const FlowParameters& flow, const domain::Grid& grid,
                         const FlowBlock& block, const Box<3>& cells,
                         const View<double>& viscosity) {
     const double constant = constant_of(flow.subgrid);
     std::vector<double> shares;
     for (std::int64_t i = cells.lower[0]; i < cells.upper[0]; ++i)
-        shares.push_back(share(axes[0].width()[i], flow.dimension));
+        shares.push_back(share(grid[0].width()[i], flow.dimension));
     for_model(flow.subgrid.kind, flow.dimension, [&]<Kind kind, std::size_t D>() {
         for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
             std::array<RowPointer, 3> velocity;
@@ -200,8 +200,8 @@ void set_eddy_viscosity(const FlowParameters& flow, const std::array<AxisMetrics
                 velocity[a] = RowPointer(block.velocity[a], first);
             double filter = constant * constant;
             for (std::size_t a = 1; a < D; ++a)
-                filter *= share(axes[a].width()[first[a]], flow.dimension);
-            row<kind, D>(RowMetrics(axes, first), velocity, constant, shares.data(), filter, size,
+                filter *= share(grid[a].width()[first[a]], flow.dimension);
+            row<kind, D>(RowMetrics(grid, first), velocity, constant, shares.data(), filter, size,
                          &viscosity(first));
         });
     });

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "solvers/thermal/axis_metrics.hpp"
+#include "domain/grid.hpp"
 #include "solvers/thermal/momentum.hpp"
 #include "solvers/thermal/parameters.hpp"
 
@@ -25,7 +25,7 @@ using Gradient = std::array<std::array<double, 3>, 3>;
                                     const domain::Vector& widths, int dimension);
 
 /// Set the eddy viscosity at the centres of `cells`, from velocities with valid ghosts.
-void set_eddy_viscosity(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void set_eddy_viscosity(const FlowParameters& flow, const domain::Grid& grid,
                         const FlowBlock& block, const domain::Box<3>& cells,
                         const domain::View<double>& viscosity);
 

@@ -16,15 +16,11 @@ using Kind = FaceCondition::Kind;
 namespace {
 
 /// Return the widths of the cells around the faces of an axis, half of those beside a boundary.
-std::vector<double> widths_of_faces(const linalg::Axis& axis) {
-    const auto cells = static_cast<std::size_t>(axis.cells());
-    std::vector<double> result(cells + 1);
-    for (std::size_t cell = 0; cell < cells; ++cell) {
-        result[cell] += 0.5 * axis.widths[cell];
-        result[cell + 1] += 0.5 * axis.widths[cell];
-    }
-    if (axis.periodic())
-        result.front() = result.back() = result.front() + result.back();
+std::vector<double> widths_of_faces(const domain::GridAxis& axis) {
+    std::vector<double> result;
+    for (std::int64_t face = 0; face <= axis.cells(); ++face)
+        result.push_back((axis.is_boundary(face) ? 0.25 : 0.5) *
+                         (axis.width()[face - 1] + axis.width()[face]));
     return result;
 }
 
@@ -34,19 +30,19 @@ double FlowSolver::kinetic_energy() {
     parallel::CompensatedSum sum;
     const domain::Field<double>& velocity = field("face_velocity");
     for (std::size_t a = 0; a < velocity.arrays(); ++a) {
-        std::array<std::vector<double>, 3> widths;
+        const std::vector<double> around = widths_of_faces(grid_[a]);
+        std::array<const double*, 3> widths{};
         for (std::size_t t = 0; t < 3; ++t)
-            widths[t] = t == a ? widths_of_faces(axes_[t]) : axes_[t].widths;
+            widths[t] = t == a ? around.data() : grid_[t].width();
         for (std::size_t b = 0; b < blocks(); ++b) {
             const View<const double> u = velocity.view(b, a);
             Box<3> faces = block(b).cells(); // the upper face belongs to the next block …
-            if (!axes_[a].periodic() && faces.upper[a] == axes_[a].cells())
+            if (grid_[a].is_boundary(faces.upper[a]))
                 ++faces.upper[a]; // … or to the boundary
             for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
                 const double* row = &u(first);
-                const double* width = widths[0].data() + first[0];
-                const double across = 0.5 * widths[1][static_cast<std::size_t>(first[1])] *
-                                      widths[2][static_cast<std::size_t>(first[2])];
+                const double* width = widths[0] + first[0];
+                const double across = 0.5 * widths[1][first[1]] * widths[2][first[2]];
                 sum.add(0, static_cast<int>(size),
                         [=](int n) { return row[n] * row[n] * (across * width[n]); });
             });
@@ -73,21 +69,20 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
         if (condition->kind != Kind::wall && !fixed)
             continue;
         parallel::CompensatedSum sum;
-        const double width =
-            face.is_upper() ? axes_[face.axis].widths.back() : axes_[face.axis].widths.front();
+        const double width = grid_.width_at(face);
         for (std::size_t b = 0; b < blocks(); ++b) {
             const View<const double> values = std::as_const(field(one.name)).view(b);
             for_indices(
-                layer_at(face, block(b).cells(), axes_), [&, &face = face](const Index<3>& at) {
+                grid_.cells_at(face, block(b).cells()), [&, &face = face](const Index<3>& at) {
                     const double conductivity =
                         bodies_ ? bodies_->conductivity(b, scalar, at) : 1.0; // 0: no flux
                     const double flux = fixed ? conductivity * one.diffusivity *
                                                     (given.value - values(at)) / (0.5 * width)
                                               : (conductivity > 0 ? given.value : 0);
-                    sum.add(flux * side_area(metrics_, face.axis, at));
+                    sum.add(flux * grid_.side_area(face.axis, at));
                 });
         }
-        result[number] = parallel::sum_over_ranks(sum, comm()) / area_of(face, axes_);
+        result[number] = parallel::sum_over_ranks(sum, comm()) / grid_.area(face);
     }
     return result;
 }

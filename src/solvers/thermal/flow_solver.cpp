@@ -37,34 +37,10 @@ bool has_model(const FlowParameters& flow) { return flow.subgrid.kind != Subgrid
 
 int ghosts_of(const FlowParameters& flow) { return flow.scheme == Scheme::central ? 1 : 2; }
 
-std::array<linalg::Axis, 3> axes_of(const FlowParameters& flow) {
-    const auto whole = domain::Decomposition::cartesian(mesh_of(flow), 1);
-    return linalg::axes_of(pressure_equation(std::make_shared<domain::Decomposition>(whole), flow));
-}
-
-/// Return the faces of a block along an axis that are not at a boundary of the box.
-Box<3> inner_faces(Box<3> faces, std::size_t a, const linalg::Axis& axis) {
-    if (axis.periodic())
-        return faces;
-    faces.lower[a] = std::max<std::int64_t>(faces.lower[a], 1);
-    faces.upper[a] = std::min<std::int64_t>(faces.upper[a], axis.cells());
-    return faces;
-}
-
-/// Return the faces normal to the boundary `face` of cells that lie at it.
-Box<3> faces_at(const Face& face, const Box<3>& cells, const std::array<linalg::Axis, 3>& axes) {
-    Box<3> layer = layer_at(face, cells, axes);
-    const std::int64_t shift = face.is_upper() ? 1 : 0;
-    layer.lower[face.axis] += shift;
-    layer.upper[face.axis] += shift;
-    return layer;
-}
-
 } // namespace
 
 FlowSolver::FlowSolver(FlowParameters flow)
-    : flow_(checked(std::move(flow))), axes_(axes_of(flow_)),
-      metrics_(metrics_of(axes_, ghosts_of(flow_) + 1)) {}
+    : flow_(checked(std::move(flow))), grid_(*mesh_of(flow_), ghosts_of(flow_) + 1) {}
 
 domain::SolverDeclaration FlowSolver::declare() const {
     const int ghosts = ghosts_of(flow_);
@@ -90,7 +66,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
         field.unit = scalar.unit;
         for (const auto& [face, condition] : named_faces(flow_))
             field.boundaries[face.name()] = scalar_ghosts(*condition, condition->scalars[s],
-                                                          scalar.diffusivity, metrics_[face.axis]);
+                                                          scalar.diffusivity, grid_[face.axis]);
         result.fields.push_back(std::move(field));
     }
 
@@ -133,16 +109,15 @@ domain::SolverDeclaration FlowSolver::declare() const {
 
 void FlowSolver::prepare_ranks() {
     if (!flow_.bodies.empty())
-        bodies_.emplace(comm(), decomposition(), rank(), flow_, axes_, metrics_,
-                        field(velocity_name));
-    projection_.emplace(comm(), decomposition(), rank(), flow_,
-                        bodies_ ? &bodies_->grid() : nullptr, counted_traffic(), sections());
+        bodies_.emplace(comm(), decomposition(), rank(), flow_, grid_, field(velocity_name));
+    projection_.emplace(comm(), decomposition(), rank(), flow_, grid_,
+                        bodies_ ? &bodies_->immersed() : nullptr, counted_traffic(), sections());
     if (flow_.scheme == Scheme::van_leer && !flow_.scalars.empty()) {
         std::vector<domain::Conditions> conditions;
         for (const domain::FieldDeclaration& declared : declaration().fields)
             if (declared.kind == FieldKind::evolved && declared.spec.name != velocity_name)
                 conditions.push_back(declared.boundaries);
-        bounded_.emplace(comm(), decomposition(), rank(), flow_, metrics_,
+        bounded_.emplace(comm(), decomposition(), rank(), flow_, grid_,
                          bodies_ ? &*bodies_ : nullptr, conditions, counted_traffic());
     }
     const ThroughFlow& through = projection_->through_flow();
@@ -160,7 +135,7 @@ void FlowSolver::set_normal_velocities() {
             const double value =
                 condition->kind == Kind::inflow ? condition->velocity[face.axis] : 0;
             for_indices(
-                faces_at(face, block(b).cells(), axes_),
+                grid_.sides_at(face, block(b).cells()),
                 [&, &face = face](const Index<3>& at) { velocity.view(b, face.axis)(at) = value; });
         }
 }
@@ -181,8 +156,8 @@ void FlowSolver::unify_shared_faces() {
         for (std::size_t b = 0; b < blocks(); ++b) {
             Box<3> faces = lower.owned(b); // those above the block's last cells
             faces.lower[a] = faces.upper[a]++;
-            if (!axes_[a].periodic() && faces.lower[a] == axes_[a].cells())
-                continue; // at a boundary
+            if (grid_[a].is_boundary(faces.lower[a]))
+                continue;
             for_indices(faces,
                         [&](const Index<3>& at) { velocity.view(b, a)(at) = lower.view(b)(at); });
         }
@@ -206,8 +181,8 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
             continue;
         const bool outflow = condition->kind == Kind::outflow;
         const std::int64_t inside = face.is_upper() ? -1 : 1;
-        const double width = face.is_upper() ? axes_[a].widths.back() : axes_[a].widths.front();
-        for_indices(faces_at(face, block.cells(), axes_), [&](const Index<3>& at) {
+        const double width = grid_.width_at(face);
+        for_indices(grid_.sides_at(face, block.cells()), [&](const Index<3>& at) {
             derivative(at) = outflow ? -convection_ * (u(at) - u(moved(at, a, inside))) / width : 0;
         });
     }
@@ -219,7 +194,7 @@ void FlowSolver::fill_edges(const View<double>& eddies, const Box<3>& cells) con
     for (const auto& [face, condition] : named_faces(flow_)) {
         const std::size_t a = face.axis;
         Box<3> ghosts = cells.grown(decomposition().mesh().layers(1));
-        const std::int64_t inside = face.is_upper() ? axes_[a].cells() - 1 : 0;
+        const std::int64_t inside = face.is_upper() ? grid_[a].cells() - 1 : 0;
         if (cells.lower[a] > inside || cells.upper[a] <= inside)
             continue;
         ghosts.lower[a] = face.is_upper() ? inside + 1 : -1;
@@ -267,11 +242,11 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
         for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
             const View<double> derivative = block.derivative(velocity_name, a);
             set_boundary_derivatives(block, a);
-            const Box<3> faces = inner_faces(derivative.box(), a, axes_[a]);
-            momentum_derivative(flow_, metrics_, flow_block, a, faces, derivative);
+            const Box<3> faces = grid_.inner_sides(a, derivative.box());
+            momentum_derivative(flow_, grid_, flow_block, a, faces, derivative);
             add_source(flow_, flow_.sources[a], time, a, faces, derivative);
             if (has_model(flow_))
-                add_subgrid_stress(flow_, metrics_, flow_block, block.field(eddy_name), a, faces,
+                add_subgrid_stress(flow_, grid_, flow_block, block.field(eddy_name), a, faces,
                                    derivative);
             if (bodies_)
                 bodies_->correct_momentum(flow_block, block.local(), a, time_scale(), derivative);
@@ -280,10 +255,10 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
     const parallel::Section section(sections(), "scalars");
     for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
         const View<double> derivative = block.derivative(flow_.scalars[s].name);
-        scalar_derivative(flow_, metrics_, flow_block, s, derivative.box(), derivative);
+        scalar_derivative(flow_, grid_, flow_block, s, derivative.box(), derivative);
         add_source(flow_, flow_.scalars[s].source, time, 3, derivative.box(), derivative);
         if (has_model(flow_))
-            add_subgrid_diffusion(flow_, metrics_, flow_block, block.field(eddy_name), s,
+            add_subgrid_diffusion(flow_, grid_, flow_block, block.field(eddy_name), s,
                                   derivative.box(), derivative);
         if (bodies_)
             bodies_->correct_scalar(flow_block, block.local(), s, derivative);
@@ -293,7 +268,7 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
 void FlowSolver::derive(const SolverBlock& block, std::string_view name, double) {
     if (name == eddy_name) {
         const View<double> eddies = block.field(eddy_name);
-        set_eddy_viscosity(flow_, metrics_, block_of(block), block.cells(), eddies);
+        set_eddy_viscosity(flow_, grid_, block_of(block), block.cells(), eddies);
         if (bodies_)
             bodies_->remove_eddies(block.local(), eddies);
         return;
@@ -301,7 +276,7 @@ void FlowSolver::derive(const SolverBlock& block, std::string_view name, double)
     if (name == fluid_name) {
         const View<double> fluid = block.field(fluid_name);
         for_indices(block.cells(), [&](const Index<3>& at) {
-            fluid(at) = bodies_->grid().is_fluid(block.local(), at) ? 1 : 0;
+            fluid(at) = bodies_->immersed().is_fluid(block.local(), at) ? 1 : 0;
         });
         return;
     }

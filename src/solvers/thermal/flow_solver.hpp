@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "domain/block_solver.hpp"
-#include "solvers/thermal/axis_metrics.hpp"
+#include "domain/grid.hpp"
 #include "solvers/thermal/bodies.hpp"
 #include "solvers/thermal/bounded_transport.hpp"
 #include "solvers/thermal/momentum.hpp"
@@ -43,7 +43,7 @@ class FlowSolver : public domain::BlockSolver {
     [[nodiscard]] domain::Box<3> cells(std::size_t block) const;
     /// Return whether a cell of a block of this rank is fluid; after the set-up.
     [[nodiscard]] bool is_fluid(std::size_t block, const domain::Index<3>& cell) const {
-        return !bodies_ || bodies_->grid().is_fluid(block, cell);
+        return !bodies_ || bodies_->immersed().is_fluid(block, cell);
     }
 
   protected:
@@ -72,8 +72,7 @@ class FlowSolver : public domain::BlockSolver {
     void set_boundary_derivatives(const domain::SolverBlock& block, std::size_t a) const;
 
     FlowParameters flow_;
-    std::array<linalg::Axis, 3> axes_;
-    std::array<AxisMetrics, 3> metrics_;
+    domain::Grid grid_;
     double convection_ = 0; ///< mean velocity out of the box through outflow faces
     std::optional<Bodies> bodies_;
     std::optional<Projection> projection_;

@@ -8,7 +8,6 @@
 
 #include "geometry/regions.hpp"
 #include "geometry/shapes.hpp"
-#include "solvers/thermal/axis_metrics.hpp"
 #include "solvers/thermal/box_faces.hpp"
 
 namespace uzushio::thermal {
@@ -32,12 +31,11 @@ double quantum_of(const std::vector<double>& vertices) {
 
 /// Return the positions of vertices -ghosts … cells + ghosts, multiples of `quantum`; beyond a
 /// boundary, mirror images.
-std::vector<double> extended(const std::vector<double>& vertices, const linalg::Axis& axis,
+std::vector<double> extended(const std::vector<double>& vertices, const domain::GridAxis& axis,
                              double quantum) {
     std::vector<double> inner = vertices;
     for (double& vertex : inner)
         vertex = std::nearbyint(vertex / quantum) * quantum;
-    const AxisMetrics metrics(axis, ghosts);
     const std::int64_t cells = axis.cells();
     const double period = inner.back() - inner.front();
     std::vector<double> all(ghosts);
@@ -52,8 +50,8 @@ std::vector<double> extended(const std::vector<double>& vertices, const linalg::
             all[at] = image(ghosts * cells - g) - ghosts * period;
             all.push_back(image(cells + g));
         } else {
-            all[at] = all[at + 1] - metrics.width()[-g];
-            all.push_back(all.back() + metrics.width()[cells + g - 1]);
+            all[at] = all[at + 1] - axis.width()[-g];
+            all.push_back(all.back() + axis.width()[cells + g - 1]);
         }
     }
     return all;
@@ -62,13 +60,13 @@ std::vector<double> extended(const std::vector<double>& vertices, const linalg::
 } // namespace
 
 ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-                           const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes)
-    : dimension_(static_cast<std::size_t>(flow.dimension)), axes_(axes),
+                           const FlowParameters& flow, const domain::Grid& grid)
+    : dimension_(static_cast<std::size_t>(flow.dimension)), grid_(grid),
       numbers_(decomposition, rank, {.name = "region", .ghosts = ghosts}) {
     domain::Vector quanta{1, 1, 1};
     for (std::size_t a = 0; a < dimension_; ++a) {
         quanta[a] = quantum_of(flow.vertices[a]);
-        vertices_[a] = extended(flow.vertices[a], axes[a], quanta[a]);
+        vertices_[a] = extended(flow.vertices[a], grid[a], quanta[a]);
     }
     for (std::size_t body = 0; body < flow.bodies.size(); ++body) {
         std::vector<domain::Vector> shifts{{}};
@@ -137,7 +135,7 @@ void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow)
             continue;
         has_inflow = true;
         for (std::size_t b = 0; b < numbers_.blocks(); ++b)
-            for_indices(layer_at(face, numbers_.owned(b), axes_), [&](const Index<3>& at) {
+            for_indices(grid_.cells_at(face, numbers_.owned(b)), [&](const Index<3>& at) {
                 if (is_fluid(b, at))
                     (inflow ? in : out)[static_cast<std::size_t>(region(b, at))] = 1;
             });
@@ -163,12 +161,8 @@ void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow)
 
 Lattice ImmersedGrid::lattice(std::size_t block, std::size_t a) const {
     Lattice result;
-    result.box = numbers_.view(block).box();
+    result.box = grid_.inside(numbers_.view(block).box());
     for (std::size_t t = 0; t < 3; ++t) {
-        if (!axes_[t].periodic()) { // nothing is beyond a boundary
-            result.box.lower[t] = std::max<std::int64_t>(result.box.lower[t], 0);
-            result.box.upper[t] = std::min<std::int64_t>(result.box.upper[t], axes_[t].cells());
-        }
         if (t == a) // all faces of those cells
             ++result.box.upper[t];
         for (std::int64_t i = result.box.lower[t]; i < result.box.upper[t]; ++i) {
@@ -215,11 +209,8 @@ int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
 
 bool ImmersedGrid::is_open(std::size_t block, std::size_t axis, const Index<3>& face) const {
     const Index<3> below = domain::moved(face, axis, -1);
-    const linalg::Axis& along = axes_[axis];
-    if (!along.periodic() && face[axis] == 0)
-        return is_fluid(block, face);
-    if (!along.periodic() && face[axis] == along.cells())
-        return is_fluid(block, below);
+    if (grid_[axis].is_boundary(face[axis]))
+        return is_fluid(block, face[axis] == 0 ? face : below);
     return is_fluid(block, face) && is_fluid(block, below) &&
            cell_links_[block][axis].find(below) == nullptr;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "domain/field.hpp"
+#include "domain/grid.hpp"
 #include "geometry/cut_links.hpp"
-#include "linalg/equation.hpp"
 #include "solvers/thermal/parameters.hpp"
 
 namespace uzushio::thermal {
@@ -19,10 +19,14 @@ namespace uzushio::thermal {
 /// it lies at a boundary of the box beside a fluid cell; else it is blocked.
 class ImmersedGrid {
   public:
-    /// Throws `std::invalid_argument` on all ranks if no cell is fluid, if a body cuts no link, or
-    /// if bodies separate inflow and outflow (collective).
+    /// `grid`, with two layers of ghosts or more, must outlive this. Throws `std::invalid_argument`
+    /// on all ranks if no cell is fluid, if a body cuts no link, or if bodies separate inflow and
+    /// outflow (collective).
     ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-                 const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes);
+                 const FlowParameters& flow, const domain::Grid& grid);
+
+    /// Return the grid without bodies.
+    [[nodiscard]] const domain::Grid& grid() const { return grid_; }
 
     /// Return the points of component `a` of the velocity in a block, with ghosts except those
     /// beyond boundaries; `a` = 3: the cell centres.
@@ -63,7 +67,7 @@ class ImmersedGrid {
     void check_through_flow(MPI_Comm comm, const FlowParameters& flow) const;
 
     std::size_t dimension_;
-    std::array<linalg::Axis, 3> axes_;
+    const domain::Grid& grid_;
     std::array<std::vector<double>, 3> vertices_;                    ///< with those of ghost cells
     std::vector<std::shared_ptr<const geometry::Surface>> surfaces_; ///< with periodic images
     std::vector<int> body_;                                          ///< of the surfaces

@@ -70,12 +70,12 @@ void add_buoyancy(const RowMetrics& m, const RowPointer& scalar, double factor, 
 }
 
 template <class Scheme, std::size_t D, std::size_t A>
-void component(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
-               const FlowBlock& block, const Box<3>& faces, const View<double>& derivative) {
+void component(const FlowParameters& flow, const domain::Grid& grid, const FlowBlock& block,
+               const Box<3>& faces, const View<double>& derivative) {
     for (std::int64_t k = faces.lower[2]; k < faces.upper[2]; ++k)
         for (std::int64_t j = faces.lower[1]; j < faces.upper[1]; ++j) {
             const Index<3> first{faces.lower[0], j, k};
-            const RowMetrics metrics(axes, first);
+            const RowMetrics metrics(grid, first);
             Pointers velocity;
             for (std::size_t b = 0; b < D; ++b)
                 velocity[b] = RowPointer(block.velocity[b], first);
@@ -93,11 +93,11 @@ void component(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axe
 
 } // namespace
 
-void momentum_derivative(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void momentum_derivative(const FlowParameters& flow, const domain::Grid& grid,
                          const FlowBlock& block, std::size_t a, const Box<3>& faces,
                          const View<double>& derivative) {
     for_component(flow, a, [&]<class Advected, std::size_t D, std::size_t A>() {
-        component<Advected, D, A>(flow, axes, block, faces, derivative);
+        component<Advected, D, A>(flow, grid, block, faces, derivative);
     });
 }
 

@@ -14,7 +14,7 @@ struct FlowBlock {
 
 /// Set the time derivative of the velocity component along axis `a` at `faces` of a block, without
 /// the pressure gradient: -div(u u) + div(nu grad u) + force + buoyancy.
-void momentum_derivative(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void momentum_derivative(const FlowParameters& flow, const domain::Grid& grid,
                          const FlowBlock& block, std::size_t a, const domain::Box<3>& faces,
                          const domain::View<double>& derivative);
 

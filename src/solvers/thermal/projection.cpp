@@ -21,25 +21,24 @@ const domain::FieldSpec& cell_spec() {
 } // namespace
 
 Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-                       const FlowParameters& flow, const ImmersedGrid* grid,
-                       parallel::Traffic& traffic, parallel::SectionMonitor& sections)
-    : comm_(comm), rank_(rank), flow_(flow), grid_(grid), sections_(sections),
+                       const FlowParameters& flow, const domain::Grid& grid,
+                       const ImmersedGrid* immersed, parallel::Traffic& traffic,
+                       parallel::SectionMonitor& sections)
+    : comm_(comm), rank_(rank), flow_(flow), grid_(grid), immersed_(immersed), sections_(sections),
       decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
-      axes_(linalg::axes_of(pressure_equation(decomposition_, flow))),
-      metrics_(metrics_of(axes_, 1)), divergence_(decomposition, rank, cell_spec()),
+      divergence_(decomposition, rank, cell_spec()),
       residual_(decomposition, rank, cell_spec(), false),
       through_flow_(thermal::through_flow(
           flow, [this](const domain::Face& face) { return open_area(face); })),
       volume_(fluid_volume()), halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}},
                                      domain::Reach::faces, traffic) {
-    linalg::Equation equation = pressure_equation(decomposition_, flow);
-    if (grid != nullptr)
-        equation.b = grid->open();
+    linalg::Equation equation{.decomposition = decomposition_};
+    for (const auto& [name, condition] : flow.faces)
+        equation.conditions[name] = linalg::Condition::neumann;
+    if (immersed != nullptr)
+        equation.b = immersed->open();
     singular_ = linalg::is_singular(equation);
     solver_ = linalg::make_solver(flow.solver, comm, equation, flow.limits, traffic, sections);
-    for (std::size_t a = 0; a < 3; ++a)
-        for (int face = 0; face <= axes_[a].cells(); ++face)
-            gradient_[a].push_back(axes_[a].reciprocal_distance(face));
 }
 
 void Projection::begin_stage(const Field& velocity, double step, double time_scale) {
@@ -109,9 +108,9 @@ void Projection::balance(Field& velocity) const {
             if (condition->kind != FaceCondition::Kind::outflow)
                 continue;
             for (std::size_t b = 0; b < velocity.blocks(); ++b) {
-                const auto cells = layer_at(face, divergence_.owned(b), axes_);
+                const auto cells = grid_.cells_at(face, divergence_.owned(b));
                 for_indices(cells, [&, &face = face](Index<3> at) {
-                    if (grid_ != nullptr && !grid_->is_fluid(b, at))
+                    if (immersed_ != nullptr && !immersed_->is_fluid(b, at))
                         return;
                     at[face.axis] += face.is_upper() ? 1 : 0;
                     visit(face, at, velocity.view(b, face.axis)(at));
@@ -120,7 +119,7 @@ void Projection::balance(Field& velocity) const {
         }
     };
     for_outflow([&](const domain::Face& face, const Index<3>& at, double value) {
-        outflow.add(value * (face.is_upper() ? 1 : -1) * side_area(metrics_, face.axis, at));
+        outflow.add(value * (face.is_upper() ? 1 : -1) * grid_.side_area(face.axis, at));
     });
     const double flux = parallel::sum_over_ranks(outflow, comm_);
     const double missing = (through_flow_.inflow - flux) / through_flow_.outflow_area;
@@ -138,7 +137,7 @@ void Projection::set_divergence(const Field& velocity, double factor, Field& div
                 const auto u = velocity.view(b, a);
                 const double* __restrict lower = u.data() + u.offset(first);
                 const double* __restrict upper = lower + u.strides()[a];
-                const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+                const double* __restrict inverse = grid_[a].inverse_width() + first[a];
                 const double constant = factor * inverse[0];
                 if (a == 0) {
 #pragma omp simd
@@ -157,38 +156,38 @@ void Projection::set_divergence(const Field& velocity, double factor, Field& div
 
 void Projection::clear_solid(std::size_t block, const Index<3>& first, std::int64_t size,
                              double* row) const {
-    if (grid_ == nullptr)
+    if (immersed_ == nullptr)
         return;
     Index<3> at = first;
     for (std::int64_t n = 0; n < size; ++n, ++at[0])
-        if (!grid_->is_fluid(block, at))
+        if (!immersed_->is_fluid(block, at))
             row[n] = 0;
 }
 
 double Projection::open_area(const domain::Face& face) const {
-    if (grid_ == nullptr)
-        return area_of(face, axes_);
+    if (immersed_ == nullptr)
+        return grid_.area(face);
     parallel::CompensatedSum sum;
     for (std::size_t b = 0; b < divergence_.blocks(); ++b)
-        for_indices(layer_at(face, divergence_.owned(b), axes_), [&](const Index<3>& at) {
-            sum.add(grid_->is_fluid(b, at) ? side_area(metrics_, face.axis, at) : 0);
+        for_indices(grid_.cells_at(face, divergence_.owned(b)), [&](const Index<3>& at) {
+            sum.add(immersed_->is_fluid(b, at) ? grid_.side_area(face.axis, at) : 0);
         });
     return parallel::sum_over_ranks(sum, comm_);
 }
 
 double Projection::fluid_volume() const {
-    if (grid_ == nullptr) {
+    if (immersed_ == nullptr) {
         double volume = 1;
-        for (const linalg::Axis& axis : axes_)
-            volume *= length_of(axis);
+        for (std::size_t a = 0; a < 3; ++a)
+            volume *= grid_[a].length();
         return volume;
     }
     parallel::CompensatedSum sum;
     for (std::size_t b = 0; b < divergence_.blocks(); ++b)
         for_indices(divergence_.owned(b), [&](const Index<3>& at) {
-            double volume = grid_->is_fluid(b, at) ? 1 : 0;
+            double volume = immersed_->is_fluid(b, at) ? 1 : 0;
             for (std::size_t a = 0; a < 3; ++a)
-                volume *= metrics_[a].width()[at[a]];
+                volume *= grid_[a].width()[at[a]];
             sum.add(volume);
         });
     return parallel::sum_over_ranks(sum, comm_);
@@ -199,9 +198,8 @@ void Projection::remove_mean(Field& x) const {
     for (std::size_t b = 0; b < x.blocks(); ++b)
         for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
             const double* row = &x.view(b)(first);
-            const double* width = axes_[0].widths.data() + first[0];
-            const double across = axes_[1].widths[static_cast<std::size_t>(first[1])] *
-                                  axes_[2].widths[static_cast<std::size_t>(first[2])];
+            const double* width = grid_[0].width() + first[0];
+            const double across = grid_[1].width()[first[1]] * grid_[2].width()[first[2]];
             sum.add(0, static_cast<int>(size), [&](int n) { return width[n] * across * row[n]; });
         });
     const double mean = parallel::sum_over_ranks(sum, comm_) / volume_;
@@ -221,22 +219,23 @@ void Projection::subtract_gradient(const Field& pressure, double dt, Field& velo
         const auto p = pressure.view(b);
         for (std::size_t a = 0; a < velocity.arrays(); ++a) {
             const auto u = velocity.view(b, a);
-            for_rows(velocity.owned(b, a), [&](const Index<3>& first, std::int64_t size) {
-                double* __restrict row = &u(first);
-                const double* __restrict above = p.data() + p.offset(first);
-                const double* __restrict below = above - p.strides()[a];
-                const double* __restrict inverse = gradient_[a].data() + first[a];
-                if (a == 0) {
+            for_rows(grid_.inner_sides(a, velocity.owned(b, a)),
+                     [&](const Index<3>& first, std::int64_t size) {
+                         double* __restrict row = &u(first);
+                         const double* __restrict above = p.data() + p.offset(first);
+                         const double* __restrict below = above - p.strides()[a];
+                         const double* __restrict inverse = grid_[a].inverse_distance() + first[a];
+                         if (a == 0) {
 #pragma omp simd
-                    for (std::int64_t n = 0; n < size; ++n)
-                        row[n] -= dt * inverse[n] * (above[n] - below[n]);
-                } else {
-                    const double factor = dt * inverse[0];
+                             for (std::int64_t n = 0; n < size; ++n)
+                                 row[n] -= dt * inverse[n] * (above[n] - below[n]);
+                         } else {
+                             const double factor = dt * inverse[0];
 #pragma omp simd
-                    for (std::int64_t n = 0; n < size; ++n)
-                        row[n] -= factor * (above[n] - below[n]);
-                }
-            });
+                             for (std::int64_t n = 0; n < size; ++n)
+                                 row[n] -= factor * (above[n] - below[n]);
+                         }
+                     });
         }
     }
 }

@@ -5,10 +5,10 @@
 #include <memory>
 #include <stdexcept>
 
+#include "domain/grid.hpp"
 #include "domain/halo_exchange.hpp"
 #include "linalg/linear_solver.hpp"
 #include "parallel/section_monitor.hpp"
-#include "solvers/thermal/axis_metrics.hpp"
 #include "solvers/thermal/box_faces.hpp"
 #include "solvers/thermal/immersed_grid.hpp"
 #include "solvers/thermal/parameters.hpp"
@@ -25,12 +25,12 @@ class Projection {
   public:
     using Field = domain::Field<double>;
 
-    /// `grid`: of the bodies; null: there are none. It, `traffic` and `sections` must outlive the
-    /// projection. Throws `std::invalid_argument` if the
-    /// solver of the pressure does not exist or does not apply.
+    /// `immersed`: null if there are no bodies. What is given by reference must outlive the
+    /// projection. Throws `std::invalid_argument` if the solver of the pressure does not exist or
+    /// does not apply.
     Projection(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-               const FlowParameters& flow, const ImmersedGrid* grid, parallel::Traffic& traffic,
-               parallel::SectionMonitor& sections);
+               const FlowParameters& flow, const domain::Grid& grid, const ImmersedGrid* immersed,
+               parallel::Traffic& traffic, parallel::SectionMonitor& sections);
 
     /// Prepare a stage of a step. If the step is much shorter than `time_scale`, the divergence
     /// that the solver's tolerance has left in the velocity is removed within a part of that time:
@@ -63,13 +63,10 @@ class Projection {
     MPI_Comm comm_;
     int rank_;
     const FlowParameters& flow_;
-    const ImmersedGrid* grid_;
+    const domain::Grid& grid_;
+    const ImmersedGrid* immersed_;
     parallel::SectionMonitor& sections_;
     std::shared_ptr<const domain::Decomposition> decomposition_;
-    std::array<linalg::Axis, 3> axes_;
-    std::array<AxisMetrics, 3> metrics_;
-    /// Reciprocal distance over which the flux through a face is a difference; 0 at boundaries.
-    std::array<std::vector<double>, 3> gradient_;
     Field divergence_;
     Field residual_;          ///< divergence before a stage of a short step
     double removal_time_ = 0; ///< of the residual; 0: within the stage

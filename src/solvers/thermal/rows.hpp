@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "domain/grid.hpp"
 #include "domain/view.hpp"
-#include "solvers/thermal/axis_metrics.hpp"
 
 /// Attributes of a function that must be inlined: GCC does not vectorise loops with calls.
 #define UZUSHIO_INLINE [[gnu::always_inline]] inline
@@ -15,12 +15,12 @@ namespace uzushio::thermal {
 /// arrays, along j and k single values.
 struct RowMetrics {
     /// Lengths at index `first` and beside it.
-    RowMetrics(const std::array<AxisMetrics, 3>& axes, const domain::Index<3>& first) {
+    RowMetrics(const domain::Grid& grid, const domain::Index<3>& first) {
         for (std::size_t a = 0; a < 3; ++a) {
-            inverse_width[a] = axes[a].inverse_width() + first[a];
-            inverse_distance[a] = axes[a].inverse_distance() + first[a];
-            share_below[a] = axes[a].share_below() + first[a];
-            share_above[a] = axes[a].share_above() + first[a];
+            inverse_width[a] = grid[a].inverse_width() + first[a];
+            inverse_distance[a] = grid[a].inverse_distance() + first[a];
+            share_below[a] = grid[a].share_below() + first[a];
+            share_above[a] = grid[a].share_above() + first[a];
         }
     }
     std::array<const double*, 3> inverse_width, inverse_distance, share_below, share_above;

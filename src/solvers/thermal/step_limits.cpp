@@ -51,9 +51,9 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
                 lower[a] = u.data() + u.offset(first);
                 upper[a] = lower[a] + u.strides()[axis];
             }
-            const double* width = metrics_[0].inverse_width() + first[0];
-            const double along_j = metrics_[1].inverse_width()[first[1]];
-            const double along_k = flat ? 0 : metrics_[2].inverse_width()[first[2]];
+            const double* width = grid_[0].inverse_width() + first[0];
+            const double along_j = grid_[1].inverse_width()[first[1]];
+            const double along_k = flat ? 0 : grid_[2].inverse_width()[first[2]];
             const auto diffused = diffused_in(first);
 #pragma omp simd reduction(max : largest)
             for (std::int64_t n = 0; n < size; ++n) {

@@ -113,7 +113,7 @@ void diffusion_row(const RowMetrics& metrics, const RowPointer& nu, const RowPoi
 
 } // namespace
 
-void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void add_subgrid_stress(const FlowParameters& flow, const domain::Grid& grid,
                         const FlowBlock& block, const View<const double>& viscosity, std::size_t a,
                         const Box<3>& faces, const View<double>& derivative) {
     const auto add = [&]<std::size_t D, std::size_t A>() {
@@ -121,7 +121,7 @@ void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics
             std::array<RowPointer, 3> velocity;
             for (std::size_t b = 0; b < D; ++b)
                 velocity[b] = RowPointer(block.velocity[b], first);
-            stress_row<D, A>(RowMetrics(axes, first), RowPointer(viscosity, first), velocity, size,
+            stress_row<D, A>(RowMetrics(grid, first), RowPointer(viscosity, first), velocity, size,
                              &derivative(first));
         });
     };
@@ -133,13 +133,13 @@ void add_subgrid_stress(const FlowParameters& flow, const std::array<AxisMetrics
         a == 1 ? add.template operator()<3, 1>() : add.template operator()<3, 2>();
 }
 
-void add_subgrid_flux(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void add_subgrid_flux(const FlowParameters& flow, const domain::Grid& grid,
                       const View<const double>& scalar, const View<const double>& viscosity,
                       std::size_t a, const Box<3>& faces, const View<double>& fluxes) {
     const double factor = 1 / flow.subgrid.prandtl;
     const auto add = [&]<std::size_t A>() {
         for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
-            const RowMetrics metrics(axes, first);
+            const RowMetrics metrics(grid, first);
             const RowPointer nu(viscosity, first), values(scalar, first);
             double* out = &fluxes(first);
             for (std::int64_t n = 0; n < size; ++n)
@@ -152,12 +152,12 @@ void add_subgrid_flux(const FlowParameters& flow, const std::array<AxisMetrics, 
         a == 1 ? add.template operator()<1>() : add.template operator()<2>();
 }
 
-void add_subgrid_diffusion(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
+void add_subgrid_diffusion(const FlowParameters& flow, const domain::Grid& grid,
                            const FlowBlock& block, const View<const double>& viscosity,
                            std::size_t s, const Box<3>& cells, const View<double>& derivative) {
     const double factor = 1 / flow.subgrid.prandtl;
     for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
-        const RowMetrics metrics(axes, first);
+        const RowMetrics metrics(grid, first);
         const RowPointer nu(viscosity, first), scalar(block.scalars[s], first);
         double* out = &derivative(first);
         if (flow.dimension == 2)

@@ -16,7 +16,7 @@ class SurfacePatches {
   public:
     /// Find the patches (collective).
     SurfacePatches(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-                   const ImmersedGrid& grid, std::size_t bodies);
+                   const ImmersedGrid& immersed, std::size_t bodies);
 
     /// Return the number of the patches of all ranks.
     [[nodiscard]] std::size_t count() const { return keys_.size(); }

@@ -18,16 +18,16 @@ namespace {
 
 /// Gradients of a scalar at the surfaces near a cell, along the direction from the cell.
 struct Near {
-    Near(const View<const double>& scalar, const std::array<AxisMetrics, 3>& metrics,
-         std::size_t dimensions, const CutPoint& point)
-        : dimension(dimensions), metrics_(metrics), point_(point),
+    Near(const View<const double>& scalar, const domain::Grid& grid, std::size_t dimensions,
+         const CutPoint& point)
+        : dimension(dimensions), grid_(grid), point_(point),
           here_(scalar.data() + scalar.offset(point.at)), stride_(scalar.strides()) {
         for (std::size_t a = 0; a < dimension; ++a)
             slopes_[a] = slope(a);
     }
     /// Return the distance of the neighbour.
     [[nodiscard]] double length(std::size_t a, int step) const {
-        return 1 / metrics_[a].inverse_distance()[point_.at[a] + (step > 0 ? 1 : 0)];
+        return 1 / grid_[a].inverse_distance()[point_.at[a] + (step > 0 ? 1 : 0)];
     }
     /// Return the part along `step` of the gradient along the surface, which is that in the cell.
     [[nodiscard]] double tangential(std::size_t a, int step) const {
@@ -74,7 +74,7 @@ struct Near {
             }
         return count == 0 ? 0 : sum / count;
     }
-    const std::array<AxisMetrics, 3>& metrics_;
+    const domain::Grid& grid_;
     const CutPoint& point_;
     const double* here_;
     Index<3> stride_;
@@ -94,25 +94,24 @@ double gain(const RowMetrics& m, const RowPointer& velocity, const double* middl
 
 } // namespace
 
-SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
+SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& immersed,
                                const SurfacePatches& patches, const FlowParameters& flow,
-                               const std::array<AxisMetrics, 3>& metrics,
                                const std::vector<Box<3>>& blocks)
-    : comm_(comm), flow_(flow), metrics_(metrics) {
+    : comm_(comm), flow_(flow), grid_(immersed.grid()) {
     const int reach = flow.scheme == Scheme::central ? 1 : 2;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         Part part;
-        const geometry::Lattice cells = grid.lattice(b, 3);
-        for (CutPoint& point : cut_points(grid, cells, blocks[b], 3, reach)) {
-            if (grid.is_fluid(b, point.at)) {
+        const geometry::Lattice cells = immersed.lattice(b, 3);
+        for (CutPoint& point : cut_points(immersed, cells, blocks[b], 3, reach)) {
+            if (immersed.is_fluid(b, point.at)) {
                 FluidPoint& fluid = part.fluid.emplace_back(point);
                 for_sides(point, [&](std::size_t a, std::size_t side, const CutSide& cut) {
                     fluid.patches[a][side] = patches.patch(b, point.at, cut.surface);
                 });
             } else
                 part.solid.push_back({.cut = point,
-                                      .body = grid.body_at(cells, point.at),
-                                      .contacts = contacts_of(grid, patches, b, cells, point)});
+                                      .body = immersed.body_at(cells, point.at),
+                                      .contacts = contacts_of(immersed, patches, b, cells, point)});
         }
         part.changes.resize(flow.scalars.size());
         for (auto& changes : part.changes)
@@ -120,9 +119,9 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
         part.fluid_gains.assign(flow.scalars.size(), std::vector<Gains>(part.fluid.size()));
         part.solid_gains.assign(flow.scalars.size(), std::vector<Gains>(part.solid.size()));
         for_indices(blocks[b], [&](const Index<3>& at) {
-            if (grid.is_fluid(b, at))
+            if (immersed.is_fluid(b, at))
                 return;
-            const int body = grid.body_at(cells, at);
+            const int body = immersed.body_at(cells, at);
             if (!part.rows.empty()) {
                 Row& last = part.rows.back();
                 if (moved(last.first, 0, last.size) == at && last.body == body) {
@@ -141,7 +140,7 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
             for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
                 const std::size_t patch = point.patches[a][side];
                 bodies_[patch] = cut.surface;
-                areas[patch].add(side_area(metrics, a, point.cut.at) * std::abs(cut.normal[a]));
+                areas[patch].add(grid_.side_area(a, point.cut.at) * std::abs(cut.normal[a]));
             });
     areas_.resize(areas.size());
     parallel::sum_over_ranks(areas.data(), areas_.data(), areas.size(), comm);
@@ -150,19 +149,19 @@ SurfaceScalars::SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid,
 }
 
 std::array<std::array<SurfaceScalars::Contact, 2>, 3>
-SurfaceScalars::contacts_of(const ImmersedGrid& grid, const SurfacePatches& patches,
+SurfaceScalars::contacts_of(const ImmersedGrid& immersed, const SurfacePatches& patches,
                             std::size_t block, const geometry::Lattice& cells,
                             const CutPoint& point) const {
     std::array<std::array<Contact, 2>, 3> result{};
     for_sides(point, [&](std::size_t a, std::size_t side, const CutSide&) {
         const Index<3> next = moved(point.at, a, side == 0 ? -1 : 1);
         const geometry::CutLink& link =
-            *grid.cell_links(block, a).find(side == 0 ? next : point.at);
+            *immersed.cell_links(block, a).find(side == 0 ? next : point.at);
         const double middle = 0.5 * (link.lower.position + link.upper.position);
-        const bool is_fluid = grid.is_fluid(block, next);
-        const int facing = grid.body(side == 0 ? link.lower_body : link.upper_body);
+        const bool is_fluid = immersed.is_fluid(block, next);
+        const int facing = immersed.body(side == 0 ? link.lower_body : link.upper_body);
         result[a][side] = {.is_fluid = is_fluid,
-                           .body = grid.body_at(cells, next),
+                           .body = immersed.body_at(cells, next),
                            .patch = is_fluid ? patches.patch(block, next, facing) : 0,
                            .distance = std::abs(middle - cells.position(a, point.at[a]))};
     });
@@ -210,7 +209,7 @@ void SurfaceScalars::prepare(const std::vector<FlowBlock>& blocks) {
                 for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
                     const double gain = missing[point.patches[a][side]] * std::abs(cut.normal[a]);
                     part.fluid_gains[s][p][a][side] += gain;
-                    part.changes[s][p] += gain * metrics_[a].inverse_width()[point.cut.at[a]];
+                    part.changes[s][p] += gain * grid_[a].inverse_width()[point.cut.at[a]];
                 });
             }
     }
@@ -224,7 +223,7 @@ void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std
     for_scheme(flow_, [&]<class Advected, std::size_t D>() {
         for (std::size_t p = 0; p < part.fluid.size(); ++p) {
             const CutPoint& point = part.fluid[p].cut;
-            const RowMetrics m(metrics_, point.at);
+            const RowMetrics m(grid_, point.at);
             const RowPointer stored(scalar, point.at);
             const auto lines = lines_of(scalar, point, s, Advected::ghosts);
             double change = 0;
@@ -240,7 +239,7 @@ void SurfaceScalars::set_changes(const FlowBlock& block, std::size_t number, std
                     part.fluid_gains[s][p][A][side] = gained;
                     if (cut.link == 1)
                         into_fluid[part.fluid[p].patches[A][side]].add(
-                            gained * side_area(metrics_, A, point.at));
+                            gained * grid_.side_area(A, point.at));
                 }
                 change += sum * RowMetrics::at<A>(m.inverse_width, 0) -
                           scalar_along<Advected, A>(m, stored.value, stored.stride[A], u.value,
@@ -268,7 +267,7 @@ void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t nu
         const BodyCondition& body = condition(point.body, s);
         const double diffusivity = flow_.scalars[s].diffusivity * body.conductivity;
         const double* here = scalar.data() + scalar.offset(point.cut.at);
-        const Near near(scalar, metrics_, static_cast<std::size_t>(flow_.dimension), point.cut);
+        const Near near(scalar, grid_, static_cast<std::size_t>(flow_.dimension), point.cut);
         for_sides(point.cut, [&](std::size_t a, std::size_t side, const CutSide& cut) {
             const int step = side == 0 ? -1 : 1;
             const Contact& contact = point.contacts[a][side];
@@ -282,11 +281,10 @@ void SurfaceScalars::set_changes_of_solid(const FlowBlock& block, std::size_t nu
                     : into_solid(here, stride, length, cut, contact, body, s);
             const double stored = (here[stride] - here[0]) / length;
             change += diffusivity * (gradient - stored) *
-                      metrics_[a].inverse_width()[point.cut.at[a]] / body.capacity;
+                      grid_[a].inverse_width()[point.cut.at[a]] / body.capacity;
             if (contact.is_fluid) {
                 part.solid_gains[s][p][a][side] = diffusivity * gradient;
-                into[contact.patch].add(diffusivity * gradient *
-                                        side_area(metrics_, a, point.cut.at));
+                into[contact.patch].add(diffusivity * gradient * grid_.side_area(a, point.cut.at));
             }
         });
     }
@@ -307,7 +305,7 @@ double SurfaceScalars::into_solid(const double* here, std::ptrdiff_t stride, dou
 
 bool SurfaceScalars::has_given_flux(std::size_t s, std::size_t axis, std::int64_t cell,
                                     bool upper) const {
-    if (flow_.periodic[axis] || cell != (upper ? metrics_[axis].cells() - 1 : 0))
+    if (flow_.periodic[axis] || cell != (upper ? grid_[axis].cells() - 1 : 0))
         return false;
     const FaceCondition& face = flow_.faces.at(
         domain::Face{axis, upper ? domain::Side::upper : domain::Side::lower}.name());
@@ -336,7 +334,7 @@ SurfaceScalars::Lines SurfaceScalars::lines_of(const View<const double>& scalar,
                                                const CutPoint& point, std::size_t s,
                                                int reach) const {
     const double* here = scalar.data() + scalar.offset(point.at);
-    const Near near(scalar, metrics_, static_cast<std::size_t>(flow_.dimension), point);
+    const Near near(scalar, grid_, static_cast<std::size_t>(flow_.dimension), point);
     Lines lines;
     for (std::size_t a = 0; a < near.dimension; ++a) {
         lines.values[a] = line_of(here, scalar.strides()[a], reach, point.sides[a],
@@ -378,7 +376,7 @@ void SurfaceScalars::set_bodies(const Part& part, const View<const double>& scal
             const double* here = scalar.data() + scalar.offset(at);
             double sum = 0;
             for (std::size_t a = 0; a < dimension; ++a) {
-                const double* inverse = metrics_[a].inverse_distance() + at[a];
+                const double* inverse = grid_[a].inverse_distance() + at[a];
                 const std::ptrdiff_t stride = scalar.strides()[a];
                 double above = (here[stride] - here[0]) * inverse[1];
                 double below = (here[0] - here[-stride]) * inverse[0];
@@ -387,7 +385,7 @@ void SurfaceScalars::set_bodies(const Part& part, const View<const double>& scal
                     above /= body.conductivity;
                 if (has_given_flux(s, a, at[a], false))
                     below /= body.conductivity;
-                sum += (above - below) * metrics_[a].inverse_width()[at[a]];
+                sum += (above - below) * grid_[a].inverse_width()[at[a]];
             }
             derivative(at) = (diffusivity * body.conductivity * sum + body.value) / body.capacity;
         }

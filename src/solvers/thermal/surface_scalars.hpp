@@ -20,9 +20,8 @@ namespace uzushio::thermal {
 /// patch is distributed over that patch.
 class SurfaceScalars {
   public:
-    SurfaceScalars(MPI_Comm comm, const ImmersedGrid& grid, const SurfacePatches& patches,
-                   const FlowParameters& flow, const std::array<AxisMetrics, 3>& metrics,
-                   const std::vector<domain::Box<3>>& blocks);
+    SurfaceScalars(MPI_Comm comm, const ImmersedGrid& immersed, const SurfacePatches& patches,
+                   const FlowParameters& flow, const std::vector<domain::Box<3>>& blocks);
 
     /// Compute the corrections from fields with valid ghosts (collective).
     void prepare(const std::vector<FlowBlock>& blocks);
@@ -107,7 +106,7 @@ class SurfaceScalars {
                      std::span<parallel::CompensatedSum> into_fluid);
     /// Return what is beyond the cut links of a solid cell.
     [[nodiscard]] std::array<std::array<Contact, 2>, 3>
-    contacts_of(const ImmersedGrid& grid, const SurfacePatches& patches, std::size_t block,
+    contacts_of(const ImmersedGrid& immersed, const SurfacePatches& patches, std::size_t block,
                 const geometry::Lattice& cells, const CutPoint& point) const;
     /// Return the gradient from a cell of a conductor towards a solid neighbour of another body: 0
     /// if that body has a given flux, which is one into the fluid.
@@ -128,7 +127,7 @@ class SurfaceScalars {
 
     MPI_Comm comm_;
     const FlowParameters& flow_;
-    const std::array<AxisMetrics, 3>& metrics_;
+    const domain::Grid& grid_;
     std::vector<Part> parts_;                 ///< of the blocks
     std::vector<int> bodies_;                 ///< of the patches
     std::vector<double> areas_;               ///< of the patches
