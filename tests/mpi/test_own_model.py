@@ -17,9 +17,8 @@ from mpi4py import MPI
 
 import uzushio
 from uzushio.assimilation import check_gradient, gradient_check, load_assimilation
-from uzushio.assimilation.model import Model
+from uzushio.assimilation.model import Model, model_class
 from uzushio.assimilation.noise import normal
-from uzushio.case import registry
 from uzushio.errors import CaseError
 
 EXAMPLE = Path(__file__).parents[2] / "examples/own_model"
@@ -180,7 +179,7 @@ def test_a_check_of_a_long_run_is_shortened(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_phase_field_passes() -> None:
-    case = registry.model_class("phasefield").case_model.example
+    case = model_class("phasefield").case_model.example
     small = {
         **case,
         "model": "phasefield",
@@ -199,7 +198,7 @@ def test_a_twin_finds_its_parameters_within_their_deviations(uzushio: Run, tmp_p
     assert done.returncode == 0, done.stderr
     assert "no tangent_step and no second_order_step: central differences" in done.stdout
     case = load_assimilation("case.yaml")
-    model = registry.model_class(case.model)(case, MPI.COMM_SELF)
+    model = model_class(case.model)(case, MPI.COMM_SELF)
     results = json.loads(Path("run/summary.json").read_text())["results"]
     found, expected = results["parameters"], deviations(model)
     for name, truth, sd in zip(("u", "kappa"), (1.0, 0.005), expected, strict=True):

@@ -49,8 +49,7 @@ MINIMAL = "solver: toy\ntime: {steps: 10, dt: 0.1}\n"
 
 @pytest.fixture(autouse=True)
 def toy_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "SOLVERS", dict(registry.SOLVERS))
-    registry.register("toy", f"{__name__}:ToySolver")
+    monkeypatch.setitem(registry.SOLVERS, "toy", f"{__name__}:ToySolver")
 
 
 def load(folder: Path, text: str, *overrides: str) -> ToyCase:
@@ -176,8 +175,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_case(tmp_path / "none.yaml")
 
 
-def test_a_failed_import_of_a_solver_is_reported_with_its_reason(tmp_path: Path) -> None:
-    registry.register("lost", "no_such_module:Solver")
+def test_a_failed_import_of_a_solver_is_reported_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry.SOLVERS, "lost", "no_such_module:Solver")
     assert "cannot be loaded from no_such_module:Solver" in mistakes(tmp_path, "solver: lost\n")
 
 
@@ -191,7 +192,6 @@ def test_numbers_are_read_as_yaml_1_2_reads_them(tmp_path: Path, text: str) -> N
 def test_any_time_step_survives_an_override(
     tmp_path_factory: pytest.TempPathFactory, value: float
 ) -> None:
-    registry.register("toy", f"{__name__}:ToySolver")
     folder = tmp_path_factory.mktemp("case")
     assert load(folder, MINIMAL, f"time.dt={value!r}").time.dt == value
 

@@ -17,7 +17,7 @@ from uzushio._base.terminal import print_table
 from uzushio._job.publish_check import check_published
 from uzushio.case.model import Case, load_case
 from uzushio.case.registry import solver_class
-from uzushio.solvers.contract import Estimate
+from uzushio.solvers.contract import Estimate, Solver
 
 
 def check_run(
@@ -29,7 +29,7 @@ def check_run(
         CaseError: the case is not usable, or does not fit the ranks.
     """
     case = load_case(path, overrides)
-    kind = solver_class(case.solver)
+    kind: type[Solver] = solver_class(case.solver)
     estimate = kind.estimate(case, ranks)
     check_published(case, kind)
     console = standard_console(highlight=False, soft_wrap=True, markup=False)

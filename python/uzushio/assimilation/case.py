@@ -19,8 +19,9 @@ from uzushio._base.config.paths import NamedFile
 from uzushio._base.config.quantities import Magnitude, Size
 from uzushio._base.config.section import Count, Positive, Section
 from uzushio._base.config.yaml_document import Document
-from uzushio.case import registry
+from uzushio.assimilation.model import file_of_class, model_class
 from uzushio.case.model import CaseFile, Checkpoint, model_of, read_document
+from uzushio.case.registry import known_models
 from uzushio.errors import CaseError, SettingsError
 
 Index = Annotated[int, Field(ge=0)]
@@ -221,8 +222,8 @@ def load_assimilation(
     found = model_of(
         document,
         "model",
-        registry.known_models(),
-        lambda name: registry.model_class(name).case_model,
+        known_models(),
+        lambda name: model_class(name).case_model,
     )
     case = document.validate(found)
     _check_controls(case, document)
@@ -232,7 +233,7 @@ def load_assimilation(
 def _name_file_of_model(document: Document) -> None:
     """Make the path of a model's file absolute, so that a restart finds it from any folder."""
     name = document.values.get("model")
-    file, class_name = registry.file_of_class(name) if isinstance(name, str) else (None, "")
+    file, class_name = file_of_class(name) if isinstance(name, str) else (None, "")
     if file is not None:
         path = os.path.abspath(document.folder_of(("model",)) / file.expanduser())
         document.values["model"] = f"{path}:{class_name}"
@@ -240,7 +241,7 @@ def _name_file_of_model(document: Document) -> None:
 
 def _check_controls(case: AssimilationCase, document: Document) -> None:
     """Raise `CaseError` for controls that the model does not have."""
-    model = registry.model_class(case.model)
+    model = model_class(case.model)
     known = [model.state.name, *(one.name for one in model.parameters)]
     wrong = [
         f"{document.where(('controls', name))}: controls.{name} {unknown(name, known)}"

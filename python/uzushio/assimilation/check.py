@@ -12,9 +12,8 @@ from uzushio._base.parallel.memory import node_memory
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.assimilation.hessian import hessian_plan
 from uzushio.assimilation.memory import needs
-from uzushio.assimilation.model import Model
+from uzushio.assimilation.model import Model, model_class
 from uzushio.assimilation.schedule import plan
-from uzushio.case import registry
 from uzushio.errors import CaseError
 
 #: Range of the measured time of an iteration over its estimate, which does not include the
@@ -29,7 +28,7 @@ def check(
 ) -> None:
     """Print the requirements of a case on `ranks` ranks; raise `CaseError` if it cannot run."""
     case = load_assimilation(path, overrides)
-    kind = registry.model_class(case.model)
+    kind = model_class(case.model)
     groups = kind.groups(case, ranks)
     if ranks % groups:
         raise CaseError(f"blocking.oblt: {groups} groups do not divide {ranks} ranks evenly.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uzushio._base.parallel.memory import node_memory
+from uzushio.assimilation.model import model_class
 from uzushio.assimilation.observation_store import observed_times
-from uzushio.case import registry
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class MemoryNeeds:
 
 def needs(case: AssimilationCase, ranks: int) -> MemoryNeeds:
     """Return the memory of a rank of a job; observations of a store are counted there."""
-    kind = registry.model_class(case.model)
+    kind = model_class(case.model)
     each = max(1, ranks // kind.groups(case, ranks))
     state = 8.0 * math.prod(kind.shape_of(case)) / each
     steps, by_hessian = case.time.steps, case.uncertainty.iterations > 0

@@ -35,11 +35,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from uzushio._base.config.user_function import load_module
 from uzushio.assimilation.step_sweeps import StepSweeps
+from uzushio.case.registry import MODELS
+from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -215,3 +221,47 @@ class Model(StepSweeps):
     def counters(self) -> Mapping[str, Any]:
         """Return counts of messages, bytes and points so far, as JSON values for the summary."""
         return {}
+
+
+def model_class(name: str) -> type[Model]:
+    """Import the model of assimilations called `name`, or from the file "FILE.py:Class".
+
+    Raises:
+        CaseError: there is no such model, its module cannot be imported, or the class is no model
+            or lacks a required member.
+    """
+    file, class_name = file_of_class(name)
+    found: Any = MODELS.find(name) if file is None else _of_file(file, class_name)
+    if not hasattr(found, "missing"):
+        raise CaseError(f"model '{name}' is not a subclass of uzushio.assimilation.Model.")
+    if missing := found.missing():
+        raise CaseError(
+            f"model '{name}': the class {found.__name__} needs {' and '.join(missing)}; "
+            "docs/how-to/own-model.md describes a model."
+        )
+    model: type[Model] = found
+    return model
+
+
+def file_of_class(name: str) -> tuple[Path | None, str]:
+    """Split "FILE.py:Class"; the file is None for other names."""
+    file, colon, class_name = name.rpartition(":")
+    return (Path(file), class_name) if colon and file.endswith(".py") else (None, name)
+
+
+def _of_file(file: Path, class_name: str) -> Any:
+    """Return a class of a Python file, executed anew only if it has changed."""
+    try:
+        module = _module_of_file(file, file.stat().st_mtime_ns)
+    except OSError:
+        raise CaseError(f"model: there is no file {file}.") from None
+    except ValueError as error:
+        raise CaseError(f"model: {error}.") from error
+    if not hasattr(module, class_name):
+        raise CaseError(f"model: {file} has no class {class_name}.")
+    return getattr(module, class_name)
+
+
+@cache
+def _module_of_file(file: Path, changed: int) -> ModuleType:
+    return load_module(file)

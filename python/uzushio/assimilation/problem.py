@@ -21,12 +21,11 @@ from uzushio.assimilation.fit import Fit, goodness_of_fit
 from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.memory import needs, states_that_fit
 from uzushio.assimilation.minimise import Minimiser, Settings
-from uzushio.assimilation.model import Guess, Metric, Model
+from uzushio.assimilation.model import Guess, Metric, Model, model_class
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import CheckpointingPlan, plan
 from uzushio.assimilation.space import ControlSpace
-from uzushio.case import registry
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Problem:
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
         """Create groups and model; raise `UzushioError` on all ranks if they do not fit."""
-        kind = registry.model_class(case.model)
+        kind = model_class(case.model)
         self._case, self._comm = case, comm
         self.groups = Groups(comm, kind.groups(case, comm.size))
         self.model = kind(case, self.groups.inside)

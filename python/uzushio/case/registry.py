@@ -1,4 +1,4 @@
-"""Registry of solvers, models of assimilations and their tunables, imported at first use.
+"""Registries of solvers, models of assimilations and their tunables.
 
 A package adds a solver by an entry point in the group `uzushio.solvers` (a model in
 `uzushio.models`), or by a call of `register` (`register_model`) before the case is loaded; a case
@@ -8,154 +8,43 @@ may name the file of a model instead. Their tunables are entry points in the gro
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uzushio._base.config.names import unknown
-from uzushio._base.config.user_function import load_module
+from uzushio._base.config.registry import Registry
 from uzushio.errors import CaseError
 
-if TYPE_CHECKING:
-    from uzushio.assimilation.model import Model
-    from uzushio.solvers.contract import Solver
-    from uzushio.tuning.declared import Declare
+_ADVICE = "install it, or rebuild Uzushio's compiled core."
 
-ENTRY_POINT_GROUP = "uzushio.solvers"
-MODEL_ENTRY_POINT_GROUP = "uzushio.models"
-TUNABLES_ENTRY_POINT_GROUP = "uzushio.tunables"
+#: By name in the case file, subclasses of `uzushio.solvers.contract.Solver` with a `case_model`.
+SOLVERS: Registry[Any] = Registry(
+    "solver",
+    {
+        "channel": "uzushio.solvers.channel.solver:ChannelSolver",
+        "thermal": "uzushio.solvers.thermal.solver:ThermalSolver",
+    },
+    CaseError,
+    _ADVICE,
+    "uzushio.solvers",
+)
 
-#: Name in the case file to "module:Class".
-SOLVERS: dict[str, str] = {
-    "channel": "uzushio.solvers.channel.solver:ChannelSolver",
-    "thermal": "uzushio.solvers.thermal.solver:ThermalSolver",
-}
+#: By name in the case file of an assimilation, subclasses of `uzushio.assimilation.model.Model`.
+MODELS: Registry[Any] = Registry(
+    "model",
+    {"phasefield": "uzushio.assimilation.phasefield.model:PhaseFieldModel"},
+    CaseError,
+    _ADVICE,
+    "uzushio.models",
+)
 
-#: Name in the case file of an assimilation to "module:Class".
-MODELS: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.model:PhaseFieldModel"}
+#: By name of a solver or model, functions that declare its tunables. They take the case file,
+#: overrides and the number of ranks, and return a `uzushio.tuning.subject.Subject`.
+TUNABLES: Registry[Any] = Registry(
+    "tunable solver or model",
+    {"phasefield": "uzushio.assimilation.phasefield.tunables:declare"},
+    CaseError,
+    _ADVICE,
+    "uzushio.tunables",
+)
 
-#: Name of a solver or model to "module:function", which declares its tunables.
-TUNABLES: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.tunables:declare"}
-
-
-def register(name: str, target: str) -> None:
-    """Add or replace a solver.
-
-    Args:
-        name: the value of `solver` in a case file.
-        target: "module:Class", a subclass of `uzushio.solvers.contract.Solver` with a `case_model`.
-    """
-    SOLVERS[name] = target
-
-
-def register_model(name: str, target: str) -> None:
-    """Add or replace a model of assimilations.
-
-    Args:
-        name: the value of `model` in a case file.
-        target: "module:Class", a subclass of `uzushio.assimilation.model.Model`.
-    """
-    MODELS[name] = target
-
-
-def known() -> dict[str, str]:
-    """Return all solvers: the built-in and registered ones, and those of installed packages."""
-    return _installed(ENTRY_POINT_GROUP) | SOLVERS
-
-
-def known_models() -> dict[str, str]:
-    """Return all models of assimilations: built-in, registered, and of installed packages."""
-    return _installed(MODEL_ENTRY_POINT_GROUP) | MODELS
-
-
-def solver_class(name: str) -> type[Solver]:
-    """Import the solver called `name`.
-
-    Raises:
-        CaseError: if there is no such solver, or its module cannot be imported.
-    """
-    found: type[Solver] = _imported("solver", name, known())
-    return found
-
-
-def model_class(name: str) -> type[Model]:
-    """Import the model of assimilations called `name`, or from the file "FILE.py:Class".
-
-    Raises:
-        CaseError: as `solver_class`; or the class is no model, or lacks a required member.
-    """
-    file, class_name = file_of_class(name)
-    found: Any = (
-        _imported("model", name, known_models()) if file is None else _of_file(file, class_name)
-    )
-    if not hasattr(found, "missing"):
-        raise CaseError(f"model '{name}' is not a subclass of uzushio.assimilation.Model.")
-    if missing := found.missing():
-        raise CaseError(
-            f"model '{name}': the class {found.__name__} needs {' and '.join(missing)}; "
-            "docs/how-to/own-model.md describes a model."
-        )
-    model: type[Model] = found
-    return model
-
-
-def file_of_class(name: str) -> tuple[Path | None, str]:
-    """Split "FILE.py:Class"; the file is None for other names."""
-    file, colon, class_name = name.rpartition(":")
-    return (Path(file), class_name) if colon and file.endswith(".py") else (None, name)
-
-
-def _of_file(file: Path, class_name: str) -> Any:
-    """Return a class of a Python file, executed anew only if it has changed."""
-    try:
-        changed = file.stat().st_mtime_ns
-    except OSError:
-        raise CaseError(f"model: there is no file {file}.") from None
-    try:
-        module = _module_of_file(file, changed)
-    except ValueError as error:
-        raise CaseError(f"model: {error}.") from error
-    if not hasattr(module, class_name):
-        raise CaseError(f"model: {file} has no class {class_name}.")
-    return getattr(module, class_name)
-
-
-@cache
-def _module_of_file(file: Path, changed: int) -> ModuleType:
-    return load_module(file)
-
-
-def known_tunables() -> dict[str, str]:
-    """Return all solvers and models with tunables: built-in, and of installed packages."""
-    return _installed(TUNABLES_ENTRY_POINT_GROUP) | TUNABLES
-
-
-def tunables(name: str) -> Declare:
-    """Import the function that declares the tunables of a solver or model; else raise `CaseError`.
-
-    The function takes the case file, overrides and the number of ranks, and returns a
-    `uzushio.tuning.subject.Subject`.
-    """
-    found: Declare = _imported("tunable solver or model", name, known_tunables())
-    return found
-
-
-@cache  # the search reads a file of each installed package
-def _installed(group: str) -> dict[str, str]:
-    return {entry.name: entry.value for entry in entry_points(group=group)}
-
-
-def _imported(kind: str, name: str, targets: dict[str, str]) -> Any:
-    if name not in targets:
-        raise CaseError(f"{kind} '{name}' {unknown(name, list(targets))}")
-    module, _, attribute = targets[name].partition(":")
-    try:
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise CaseError(
-            f"{kind} '{name}' cannot be loaded from {targets[name]} ({error}); "
-            "install it, or rebuild Uzushio's compiled core."
-        ) from error
+register, known, solver_class = SOLVERS.register, SOLVERS.known, SOLVERS.find
+register_model, known_models = MODELS.register, MODELS.known

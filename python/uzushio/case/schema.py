@@ -15,7 +15,7 @@ from uzushio.case.model import CaseFile
 def case_models() -> dict[str, type[CaseFile]]:
     """Return case models by the name of their solver or model, in alphabetical order."""
     solvers = {name: registry.solver_class(name).case_model for name in registry.known()}
-    models = {name: registry.model_class(name).case_model for name in registry.known_models()}
+    models = {name: registry.MODELS.find(name).case_model for name in registry.known_models()}
     return dict(sorted((solvers | models).items()))
 
 
@@ -35,7 +35,7 @@ def json_schema(name: str) -> dict[str, Any]:
 def case_model(name: str) -> type[CaseFile]:
     """Return the case model of a solver or of a model of assimilations; raises `CaseError`."""
     if name in registry.known_models():
-        return registry.model_class(name).case_model
+        return registry.MODELS.find(name).case_model
     return registry.solver_class(name).case_model
 
 

@@ -45,14 +45,14 @@ def declare(file: Path, overrides: list[str], ranks: int) -> Declared:
     """
     document = read_document(file, overrides)
     name, where = _about(document)
-    if name not in registry.known_tunables() and name in registry.known() | registry.known_models():
-        allowed = ", ".join(sorted(registry.known_tunables()))
+    if name not in registry.TUNABLES.known() and name in registry.known() | registry.known_models():
+        allowed = ", ".join(sorted(registry.TUNABLES.known()))
         raise CaseError(
             f"{where}: '{name}' has no tunable parameters, so there is nothing to tune (tunable: "
             f"{allowed})."
         )
     try:
-        function = registry.tunables(name)
+        function: Declare = registry.TUNABLES.find(name)
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
     subject = function(file, overrides, ranks)
@@ -63,7 +63,7 @@ def declare(file: Path, overrides: list[str], ranks: int) -> Declared:
 def is_tunable(document: Document) -> bool:
     """Whether a case has tunable parameters."""
     name = next((document.values[key] for key in _KINDS if key in document.values), None)
-    return name in registry.known_tunables()
+    return name in registry.TUNABLES.known()
 
 
 def given(document: Document, parameters: Iterable[Parameter]) -> dict[str, Value]:
@@ -84,5 +84,5 @@ def _about(document: Document) -> tuple[str, str]:
         name = document.values.get(key)
         if isinstance(name, str):
             return name, document.where((key,))
-    allowed = ", ".join(sorted(registry.known_tunables()))
+    allowed = ", ".join(sorted(registry.TUNABLES.known()))
     raise CaseError(f"{document.name}: {' or '.join(_KINDS)} is required (tunable: {allowed})")
