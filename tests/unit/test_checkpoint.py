@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,25 @@ def test_stored_arrays_are_read_back_bit_for_bit(tmp_path: Path) -> None:
     assert notes["samples"] == 3
     with pytest.raises(CheckpointError, match="holds no array 'w'"):
         stored.read("w", (0,), (1,))
+
+
+@pytest.fixture(scope="module")
+def opened() -> list[str]:
+    """Files that this process has opened, from now on."""
+    names: list[str] = []
+    sys.addaudithook(lambda event, given: names.append(str(given[0])) if event == "open" else None)
+    return names
+
+
+def test_a_restart_opens_each_chunk_once(tmp_path: Path, opened: list[str]) -> None:
+    path = write(tmp_path, 7)
+    opened.clear()
+    stored = checkpoint.open_checkpoint(tmp_path, COMM).state()
+    u = np.random.default_rng(7).normal(size=SHAPE)
+    assert np.array_equal(stored.read("u", (1, 2, 0), (3, 1, 2)), u[1:4, 2:3, 0:2])
+    assert np.array_equal(stored.read("u", (0, 0, 0), SHAPE), u)
+    chunks = [name for name in opened if "/state/u/c." in name]
+    assert sorted(chunks) == [str(path / f"state/u/c.{k}.0.0") for k in range(SHAPE[0])]
 
 
 def test_a_strided_view_is_stored_as_its_values(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import google_crc32c
 import numpy as np
 import zarr
 
@@ -18,6 +18,7 @@ from uzushio._base.store.checkpoint import folder as folders
 from uzushio._base.store.checkpoint.manifest import Manifest, checksum, read_manifest
 from uzushio._base.store.checkpoint.writing import ACTIONS, chunk_file
 from uzushio._base.store.chunks import ChunkGrid
+from uzushio.domain.box import Box, intersection
 from uzushio.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Checkpoint:
 
     path: Path
     manifest: Manifest
+    #: Values of the chunks that this rank has verified, by array and index; a state takes them.
+    verified: dict[tuple[str, tuple[int, ...]], np.ndarray] = field(default_factory=dict)
 
     def state(self) -> StoredState:
         """Return the state for `Solver.restore`; any rank may read any box."""
@@ -47,14 +50,27 @@ class Checkpoint:
         return found
 
     def _stored(self, names: Mapping[str, str], attributes: Mapping[str, Any]) -> StoredState:
-        """Return a state of some arrays, which have other names in the checkpoint."""
+        """Return a state of some arrays, which have other names in the checkpoint.
+
+        The first state has the verified chunks in memory: their files are not read again.
+        """
         arrays = {name: _open_array(self.path, "state", stored) for name, stored in names.items()}
+        mine = [key for key in self.verified if key[0] in names.values()]
+        kept = {key: self.verified.pop(key) for key in mine}
 
         def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
             if name not in arrays:
                 raise CheckpointError(f"checkpoint {self.path} holds no array '{name}'.")
-            box = tuple(slice(s, s + e) for s, e in zip(start, shape, strict=True))
-            return np.asarray(arrays[name][box])
+            array, wanted = arrays[name], Box(start, shape)
+            grid = ChunkGrid(array.shape, array.chunks)
+            if any((names[name], index) not in kept for index in grid.within(wanted)):
+                return np.asarray(array[wanted.slices()])
+            values = np.empty(shape, array.dtype)
+            for index in grid.within(wanted):
+                chunk = grid.box(index)
+                part = intersection(chunk, wanted)
+                values[part.slices(start)] = kept[names[name], index][part.slices(chunk.start)]
+            return values
 
         shapes = {name: self.manifest.shape(stored) for name, stored in names.items()}
         return StoredState(shapes, attributes, read)
@@ -160,7 +176,10 @@ def _not_the_written(path: Path, what: str) -> CheckpointError:
 
 
 def _check_chunks(checkpoint: Checkpoint, name: str, comm: MPI.Comm) -> None:
-    """Read this rank's share of the chunks of an array, which compares their CRC32C."""
+    """Read this rank's share of the chunks of an array, and compare their CRC32C.
+
+    Shares are consecutive, so that most chunks are read by the rank that needs them.
+    """
     path, manifest = checkpoint.path, checkpoint.manifest
     array = _open_array(path, "state", name)
     if [array.dtype.str, *array.shape] != manifest.arrays[name]:
@@ -168,11 +187,13 @@ def _check_chunks(checkpoint: Checkpoint, name: str, comm: MPI.Comm) -> None:
             f"checkpoint {path} is damaged: state/{name}/zarr.json contradicts the manifest."
         )
     grid = ChunkGrid(array.shape, array.chunks)
-    for index in islice(grid.indices, comm.rank, None, comm.size):
+    indices = [*grid.indices]
+    first, end = (len(indices) * rank // comm.size for rank in (comm.rank, comm.rank + 1))
+    for index in indices[first:end]:
         file, box = chunk_file(name, index), grid.box(index)
         place = f"{file} ({box} of '{name}')"
         try:
-            array[box.slices()]
+            values = np.asarray(array[box.slices()])
         except (ValueError, OSError, RuntimeError) as error:
             raise CheckpointError(
                 f"checkpoint {path} is damaged: {place} has a wrong checksum."
@@ -180,8 +201,16 @@ def _check_chunks(checkpoint: Checkpoint, name: str, comm: MPI.Comm) -> None:
         if file not in manifest.files:
             raise CheckpointError(f"checkpoint {path} is damaged: {file} is not in its manifest.")
         _, crc = manifest.files[file]
-        if crc is not None and checksum(path / file) != crc:
+        if crc is not None and _checksum(values, grid.chunk) != crc:
             raise _not_the_written(path, place)
+        checkpoint.verified[name, index] = values
+
+
+def _checksum(values: np.ndarray, chunk: tuple[int, ...]) -> int:
+    """Return the CRC32C of the chunk of some values, which is padded with zeros."""
+    whole = np.zeros(chunk, values.dtype)
+    whole[tuple(map(slice, values.shape))] = values
+    return int(google_crc32c.value(whole.tobytes()))
 
 
 def _check_averages(checkpoint: Checkpoint) -> None:
