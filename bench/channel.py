@@ -66,7 +66,7 @@ def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, An
         }
     )
     before = resident()
-    solver = ChannelSolver(case, comm)
+    solver = ChannelSolver(case, comm).begin()
     solver.step()
     held = resident() - before
     for _ in range(3):

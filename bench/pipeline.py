@@ -55,7 +55,7 @@ def measure(grid: dict[str, int], steps: int, folder: str) -> Result | None:
     changes = [f"grid.{axis}={n}" for axis, n in grid.items()]
     publish = {"engine": "inproc", "every": EVERY, "pipeline": str(PIPELINE)}
     case = load_case(CASE, [*changes, f"publish={json.dumps(publish)}"])
-    solver = solver_class(case.solver)(case, comm)
+    solver = solver_class(case.solver)(case, comm).begin()
     for _ in range(3):
         solver.step()
     before = resident()

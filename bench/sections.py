@@ -38,7 +38,7 @@ def measure(n: int, repeats: int) -> dict[str, Any]:
             "time": {"steps": 1, "cfl": 0.5},
         }
     )
-    solver = ChannelSolver(case, comm)
+    solver = ChannelSolver(case, comm).begin()
     core = solver.sections.core
 
     def step(active: bool, events: int) -> tuple[float, float]:

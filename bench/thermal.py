@@ -74,7 +74,7 @@ def solver_of(cells: int, changes: dict[str, Any]) -> ThermalSolver:
         "initial": {"noise": {"velocity": 0.1}},
         **changes,
     }
-    return ThermalSolver(ThermalCase.model_validate(sections), MPI.COMM_SELF)
+    return ThermalSolver(ThermalCase.model_validate(sections), MPI.COMM_SELF).begin()
 
 
 def seconds(call: Any) -> float:

@@ -50,7 +50,7 @@ def measure(name: str, cells: int) -> dict[str, float]:
     from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 
     def after_two_steps(n: int) -> ThermalSolver:
-        solver = ThermalSolver(ThermalCase.model_validate(case_of(name, n)), MPI.COMM_SELF)
+        solver = ThermalSolver(ThermalCase.model_validate(case_of(name, n)), MPI.COMM_SELF).begin()
         for _ in range(2):
             solver.step()
         return solver

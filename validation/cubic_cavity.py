@@ -49,7 +49,7 @@ def solver_of(cells: int) -> ThermalSolver:
             "output": {"folder": "."},
         }
     )
-    return ThermalSolver(case, MPI.COMM_SELF)
+    return ThermalSolver(case, MPI.COMM_SELF).begin()
 
 
 def stored(solver: ThermalSolver) -> StoredState:

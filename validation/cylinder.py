@@ -49,7 +49,7 @@ def solver_of(finer: float, **changes: Any) -> ThermalSolver:
         f"grid.{name}.cells": 2 * round(axis.cells * finer / 2)
         for name, axis in zip("xy", case.grid.axes, strict=True)
     }
-    return ThermalSolver(load_case(CASE, {**values, **cells}), MPI.COMM_SELF)
+    return ThermalSolver(load_case(CASE, {**values, **cells}), MPI.COMM_SELF).begin()
 
 
 def grid_of(solver: ThermalSolver) -> tuple[str, str]:

@@ -41,7 +41,7 @@ def dissipation(model: str, cells: int) -> Curve:
             "time": {"end": END, "cfl": 0.5},
         }
     )
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     faces = 2.0 * np.pi / cells * np.arange(cells + 1)
     centres = faces[:-1] + np.pi / cells
     u, v = (solver.core.values("face_velocity", 0, component)[0] for component in (0, 1))

@@ -92,7 +92,7 @@ def solver_of(sections: dict[str, object]) -> ThermalSolver:
     case = ThermalCase.model_validate(
         {"solver": "thermal", "time": {"end": 1, "cfl": 0.9}, "output": {"folder": "."}, **sections}
     )
-    return ThermalSolver(case, MPI.COMM_SELF)
+    return ThermalSolver(case, MPI.COMM_SELF).begin()
 
 
 def run_until_steady(
@@ -300,7 +300,7 @@ def sphere(scale: float) -> Iterator[Figure]:
     """Yield the drag of a sphere, of which the box holds a quarter, on three grids."""
     for finer in (2 / 3, 1.0, 1.5):
         case = sphere_case(scale * finer)
-        solver = ThermalSolver(case, MPI.COMM_SELF)
+        solver = ThermalSolver(case, MPI.COMM_SELF).begin()
         while solver.time < 30.0:
             solver.step(30.0 - solver.time)
         drag = 4.0 * solver.body_forces()["sphere"][0] / (0.5 * np.pi / 4.0)
@@ -325,7 +325,7 @@ def shed(scale: float) -> Iterator[Figure]:
             "initial.noise": {"velocity": 0.02},
         },
     )
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     samples = []
     while solver.time < 150.0:
         solver.step()

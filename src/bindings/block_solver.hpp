@@ -139,13 +139,15 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 solver.set_up(communicator(comm), monitor);
             },
             "comm"_a, "sections"_a = nb::none(), unlocked(), nb::keep_alive<1, 3>(),
-            "Decompose, allocate, set the initial fields (collective). `sections`: "
-            "SectionMonitor.core; None: the solver's own monitor.")
+            "Decompose, allocate and prepare (collective). `sections`: SectionMonitor.core; None: "
+            "the solver's own monitor.")
         // The base's methods: an author's method of the same name does not hide them.
         .def("step", &domain::BlockSolver::step, "max_dt"_a, "fraction"_a = 1.0,
              "left"_a = std::numeric_limits<double>::infinity(), unlocked(),
              "Advance by `fraction` times the stable step, at most by `max_dt`, or as `next_step` "
              "if the end of the run is `left` away; return the step (collective).")
+        .def("begin", &domain::BlockSolver::begin, unlocked(),
+             "Begin at time 0 with the initial fields (collective).")
         .def("start", &domain::BlockSolver::start, "time"_a, unlocked(),
              "Begin with evolved fields that were written from outside (collective).")
         .def("resume", &domain::BlockSolver::resume, "time"_a, unlocked(),

@@ -91,7 +91,7 @@ class BoxSolver {
         return {{cells_.lower[2], cells_.lower[1], cells_.lower[0]},
                 {count[2], count[1], count[0]}};
     }
-    [[nodiscard]] std::size_t bytes() const { return solver_->bytes(); }
+    [[nodiscard]] const linalg::LinearSolver& solver() const { return *solver_; }
 
   private:
     parallel::Communicator comm_;
@@ -126,7 +126,12 @@ void bind_linalg(nb::module_& module) {
         .def("prepare", &BoxSolver::prepare, "b"_a.none(), "Prepare the solver (collective).")
         .def("solve", &BoxSolver::solve, "f"_a, "x"_a.noconvert(), "Solve (collective).")
         .def_prop_ro("box", &BoxSolver::box, "(start, count) of this rank's cells along z, y, x.")
-        .def_prop_ro("bytes", &BoxSolver::bytes, "Bytes of this rank's arrays.");
+        .def_prop_ro(
+            "name", [](const BoxSolver& box) { return box.solver().name(); },
+            "Name of the method that a solve begins with.")
+        .def_prop_ro(
+            "bytes", [](const BoxSolver& box) { return box.solver().bytes(); },
+            "Bytes of this rank's arrays.");
 }
 
 } // namespace uzushio::bindings

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -67,6 +68,16 @@ void bind_thermal(nb::module_& module) {
         });
     nb::class_<geometry::Triangles, geometry::Surface>(module, "Triangles")
         .def_prop_ro("open_sides", &geometry::Triangles::open_sides)
+        .def("__getstate__",
+             [](const geometry::Triangles& triangles) {
+                 return nb::bytes(triangles.all().data(), triangles.all().size_bytes());
+             })
+        .def("__setstate__",
+             [](geometry::Triangles& triangles, const nb::bytes& state) {
+                 std::vector<geometry::Triangle> all(state.size() / sizeof(geometry::Triangle));
+                 std::memcpy(all.data(), state.data(), state.size());
+                 new (&triangles) geometry::Triangles(std::move(all));
+             })
         .def_prop_ro("undecided", [](const geometry::Triangles& triangles) {
             std::optional<std::pair<domain::Vector, std::string>> found;
             if (const auto& place = triangles.undecided())

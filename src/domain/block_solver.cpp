@@ -177,6 +177,7 @@ struct BlockSolver::Run {
     std::deque<Group> groups; ///< as `exchange_groups`
     TimeIntegrator<double> integrator;
     std::span<Field<double>* const> derivatives; ///< while a right-hand side is computed
+    StageInfo stage;
     double time = 0, stable = 0, step_length = 0;
     bool finite = true;
 };
@@ -249,6 +250,9 @@ void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
     prepare_ranks();
     for (std::size_t b = 0; b < blocks(); ++b)
         prepare(block(b));
+}
+
+void BlockSolver::begin() {
     for (std::size_t b = 0; b < blocks(); ++b)
         initial(block(b));
     start(0);
@@ -256,34 +260,39 @@ void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
 
 double BlockSolver::step(double max_dt, double fraction, double left) {
     Run& r = run();
-    const double dt = next_step(std::min(max_dt, fraction * r.stable), left);
-    r.step_length = dt;
-    // The integrator advances the fields between two calls of the right-hand side.
-    sections_->mark();
-    r.integrator.step(
-        r.time, dt, r.evolved,
-        [&](double now, auto, auto derivative) {
-            sections_->lap("integration");
-            update(now, false);
-            const parallel::Section section(*sections_, "right-hand side");
-            before_rhs(now);
-            r.derivatives = derivative;
-            for (std::size_t b = 0; b < blocks(); ++b)
-                rhs(block(b), now);
-            r.derivatives = {};
-        },
-        [&](double now, double length) {
-            sections_->lap("integration");
-            project(now, length);
-            sections_->mark();
-        });
-    sections_->lap("integration", r.integrator.work());
-    r.time += dt;
+    r.step_length = next_step(std::min(max_dt, fraction * r.stable), left);
+    advance(r.step_length);
     assess();
-    return dt;
+    return r.step_length;
 }
 
-const StageInfo& BlockSolver::stage() const { return run().integrator.stage(); }
+// A step of an explicit Runge-Kutta scheme for du/dt = f(u, t) with constraints g(u) = 0.
+void BlockSolver::advance(double dt) {
+    Run& r = run();
+    for (const StageInfo& stage : r.integrator.stages()) {
+        r.stage = stage;
+        update(r.time + stage.begin * dt, false); // ghosts of u, derived fields
+        evaluate(r.time + stage.begin * dt);      // f(u, t)
+        {
+            const parallel::Section section(*sections_, "integration", r.integrator.work(stage));
+            r.integrator.advance(stage, dt, r.evolved); // u from f
+        }
+        project(r.time + stage.end * dt, stage.length * dt); // g(u) = 0
+    }
+    r.time += dt;
+}
+
+void BlockSolver::evaluate(double time) {
+    Run& r = run();
+    const parallel::Section section(*sections_, "right-hand side");
+    before_rhs(time);
+    r.derivatives = r.integrator.derivatives();
+    for (std::size_t b = 0; b < blocks(); ++b)
+        rhs(block(b), time);
+    r.derivatives = {};
+}
+
+const StageInfo& BlockSolver::stage() const { return run().stage; }
 
 void BlockSolver::start(double time) {
     project(time, 0);

@@ -86,9 +86,8 @@ class SolverBlock {
 /// block at a time; this class decomposes the mesh, allocates, exchanges ghosts, applies boundary
 /// conditions and integrates in time.
 ///
-/// Order of a stage: the evolved fields are exchanged together, and their boundary conditions
-/// applied; each derived field is computed on all blocks, and exchanged before the next one;
-/// `before_rhs` and `rhs` are called; the fields advance; `project` is called.
+/// `advance` shows the order of a step. Evolved fields are exchanged together, and their boundary
+/// conditions applied; each derived field is computed on all blocks, and exchanged before the next.
 class BlockSolver {
   public:
     BlockSolver();
@@ -107,9 +106,13 @@ class BlockSolver {
     /// Integrate in time by another scheme than the declared one; before `set_up`.
     void use_scheme(TimeScheme scheme);
 
-    /// Decompose, allocate and set the initial fields (collective; once). `sections` receives the
-    /// times of a step's parts; it must outlive the solver. Null: the solver's own monitor.
+    /// Decompose, allocate and prepare (collective; once); `begin`, `start` or `resume` follows.
+    /// `sections` receives the times of a step's parts; it must outlive the solver. Null: the
+    /// solver's own monitor.
     void set_up(MPI_Comm comm, parallel::SectionMonitor* sections = nullptr);
+
+    /// Begin at time 0 with the initial fields (collective).
+    void begin();
 
     /// Advance by `fraction` times the stable step, at most by `max_dt`, or as `next_step` if the
     /// end of the run is `left` away; return the length of the step (collective).
@@ -184,7 +187,9 @@ class BlockSolver {
     friend class SolverBlock;
     struct Run;
     [[nodiscard]] Run& run() const;
+    void advance(double dt);
     void update(double time, bool output);
+    void evaluate(double time);
     void assess();
 
     mutable std::optional<SolverDeclaration> declaration_;

@@ -24,9 +24,10 @@ struct Move {
     Box<3> box;
 };
 
-/// Redistribution from M parts to N parts: for staging, checkpoints, extracts and coarse grids.
-/// Sources may overlap, and so may targets: a value is copied from the first source that contains
-/// it. All ranks have both lists and plan their own share of the moves, without messages.
+/// Redistribution from M parts to N parts, such as from the blocks of a decomposition to the slabs
+/// of a direct solver or to the blocks of a coarse grid. Sources may overlap, and so may targets: a
+/// value is copied from the first source that contains it. All ranks have both lists and plan their
+/// own share of the moves, without messages.
 class RedistributionPlan {
   public:
     RedistributionPlan(std::vector<Part> sources, std::vector<Part> targets);

@@ -94,24 +94,11 @@ void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
         }
 }
 
-/// Return the work of a step on so many values of `size` bytes, without the right-hand side's: each
-/// stage reads state, derivative and register, and writes state and register as far as it uses
-/// them.
-parallel::Work work_of(TimeScheme scheme, double values, double size) {
-    struct Counts {
-        double first_flops, flops, first_moves,
-            moves; ///< for a value, of the first stage, of others
-    };
-    const Counts counts = scheme == TimeScheme::ssp_rk3 ? Counts{2, 5, 4, 4} : Counts{3, 5, 4, 5};
-    const double others = stages_of(scheme) - 1;
-    return {values * (counts.first_flops + others * counts.flops),
-            values * size * (counts.first_moves + others * counts.moves)};
-}
-
 template <class T>
-void advance(TimeScheme scheme, const Stage& stage, double dt, Field<T>& state,
-             Field<T>& derivative, Field<T>& reg) {
-    const bool first = &stage == scheme_stages(scheme).data();
+void advance_field(TimeScheme scheme, std::size_t index, double dt, Field<T>& state,
+                   Field<T>& derivative, Field<T>& reg) {
+    const Stage& stage = scheme_stages(scheme)[index];
+    const bool first = index == 0;
     const auto a = static_cast<T>(stage.a), b = static_cast<T>(stage.b), h = static_cast<T>(dt);
     const auto run = [&](auto&& one) {
         for_rows(state, derivative, reg,
@@ -156,18 +143,28 @@ TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomp
     }
     for (Field<T>& field : derivative_)
         derivatives_.push_back(&field);
-    double values = 0;
     for (const Field<T>& field : derivative_)
         for (std::size_t b = 0; b < field.blocks(); ++b)
             for (std::size_t array = 0; array < field.arrays(); ++array)
-                values +=
+                values_ +=
                     static_cast<double>(field.owned(b, array).volume()) * field.spec().components;
-    work_ = work_of(scheme, values, sizeof(T));
+    const std::span<const Stage> stages = scheme_stages(scheme);
+    for (std::size_t n = 0; n < stages.size(); ++n) {
+        const double begin = stages[n].time, end = n + 1 < stages.size() ? stages[n + 1].time : 1;
+        // SSP-RK3 begins its later stages with a mean of two states.
+        const double length = scheme == TimeScheme::ssp_rk3 ? stages[n].b : end - begin;
+        stages_.push_back({.index = static_cast<int>(n),
+                           .count = stages_of(scheme),
+                           .begin = begin,
+                           .end = end,
+                           .length = length,
+                           .weight = weight_of(scheme, n)});
+    }
 }
 
 template <class T>
-void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> state,
-                             const RightHandSide& rhs, const AfterStage& after) {
+void TimeIntegrator<T>::advance(const StageInfo& stage, double dt,
+                                std::span<Field<T>* const> state) {
     bool same = state.size() == derivative_.size();
     for (std::size_t f = 0; same && f < state.size(); ++f)
         same = state[f]->spec().components == derivative_[f].spec().components &&
@@ -176,20 +173,17 @@ void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> 
     if (!same)
         throw std::invalid_argument(
             "the fields do not have the specifications of the time integrator");
-    for (const Stage& stage : scheme_stages(scheme_)) {
-        const auto index = static_cast<std::size_t>(&stage - scheme_stages(scheme_).data());
-        stage_ = {static_cast<int>(index), stages_of(scheme_), weight_of(scheme_, index)};
-        rhs(time + stage.time * dt, state, derivatives_);
-        for (std::size_t f = 0; f < state.size(); ++f)
-            advance(scheme_, stage, dt, *state[f], derivative_[f], register_[f]);
-        if (after) {
-            const bool last = &stage == &scheme_stages(scheme_).back();
-            const double next = last ? 1 : (&stage + 1)->time;
-            // SSP-RK3 begins its later stages with a mean of two states.
-            const double length = scheme_ == TimeScheme::ssp_rk3 ? stage.b : next - stage.time;
-            after(time + next * dt, length * dt);
-        }
-    }
+    for (std::size_t f = 0; f < state.size(); ++f)
+        advance_field(scheme_, static_cast<std::size_t>(stage.index), dt, *state[f], derivative_[f],
+                      register_[f]);
+}
+
+template <class T> parallel::Work TimeIntegrator<T>::work(const StageInfo& stage) const {
+    // State, derivative and register are read, state and register written, as far as they are used.
+    const bool is_ssp = scheme_ == TimeScheme::ssp_rk3;
+    const double flops = stage.is_first() ? (is_ssp ? 2 : 3) : 5;
+    const double moves = stage.is_first() || is_ssp ? 4 : 5;
+    return {values_ * flops, values_ * moves * sizeof(T)};
 }
 
 template class TimeIntegrator<double>;

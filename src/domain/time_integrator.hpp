@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,49 +24,46 @@ enum class TimeScheme {
 /// Return the number of evaluations of the right-hand side in a step of a scheme.
 [[nodiscard]] int stages_of(TimeScheme scheme);
 
-/// Stage of a step.
+/// Stage of a step: a right-hand side, and an update of the state by it. Times are parts of the
+/// step.
 struct StageInfo {
     int index = 0, count = 1;
+    double begin = 0, end = 1; ///< times of the state before and after it
+    /// A constant derivative, added for this time to states that were changed after earlier stages,
+    /// has the effect of the stage.
+    double length = 1;
     double weight = 1; ///< of the derivative in the mean over the step that the state changes by
     [[nodiscard]] bool is_first() const { return index == 0; }
     [[nodiscard]] bool is_last() const { return index + 1 == count; }
 };
 
-/// Integrator of a set of fields in time. It advances owned values; the right-hand side fills the
-/// ghosts that it needs. Each value is computed pointwise, so that it is the same on any number of
-/// ranks.
+/// Integrator of a set of fields in time. A step is, for each of its stages: set `derivatives` from
+/// the state at the stage's begin, then `advance`. Each value is computed pointwise, so that it is
+/// the same on any number of ranks.
 template <class T> class TimeIntegrator {
   public:
-    /// Function that sets the owned values of the derivatives from the state at a time. It may
-    /// write the state's ghosts.
-    using RightHandSide = std::function<void(double time, std::span<Field<T>* const> state,
-                                             std::span<Field<T>* const> derivative)>;
-
-    /// Function that changes the state after a stage, which has advanced it to a time. A constant
-    /// derivative, added `length` times to states that the function has changed before, has the
-    /// effect of the stage. The register of SSP-RK3 remains the state at the begin of the step.
-    using AfterStage = std::function<void(double time, double length)>;
-
     /// Allocate derivatives and registers of fields with these specifications, without ghost
     /// layers.
     TimeIntegrator(TimeScheme scheme, const Decomposition& decomposition, int rank,
                    const std::vector<FieldSpec>& specs);
 
-    /// Advance the state from `time` by `dt`. Throws `std::invalid_argument` if the fields do not
-    /// have the constructor's specifications.
-    void step(double time, double dt, std::span<Field<T>* const> state, const RightHandSide& rhs,
-              const AfterStage& after = {});
+    [[nodiscard]] std::span<const StageInfo> stages() const { return stages_; }
+    /// Return the derivatives of the fields, whose owned values the caller sets in each stage.
+    [[nodiscard]] std::span<Field<T>* const> derivatives() const { return derivatives_; }
 
-    /// Return the stage whose right-hand side was computed last.
-    [[nodiscard]] const StageInfo& stage() const { return stage_; }
+    /// Advance the owned values of the state by a stage of a step of length `dt`. The caller may
+    /// change the state after a stage; the register of SSP-RK3 remains the state at the begin of
+    /// the step. Throws `std::invalid_argument` if the fields do not have the constructor's
+    /// specifications.
+    void advance(const StageInfo& stage, double dt, std::span<Field<T>* const> state);
 
-    /// Return the work of a step, without that of the right-hand side.
-    [[nodiscard]] parallel::Work work() const { return work_; }
+    /// Return the work of `advance` in a stage.
+    [[nodiscard]] parallel::Work work(const StageInfo& stage) const;
 
   private:
     TimeScheme scheme_;
-    StageInfo stage_;
-    parallel::Work work_;
+    std::vector<StageInfo> stages_;
+    double values_ = 0; ///< of all fields on this rank
     std::vector<Field<T>> derivative_, register_;
     std::vector<Field<T>*> derivatives_; ///< pointers to `derivative_`
 };

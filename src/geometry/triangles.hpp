@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "geometry/orientation.hpp"
@@ -28,7 +29,7 @@ class Triangles : public Surface {
     [[nodiscard]] Bounds bounds() const override { return bounds_; }
     [[nodiscard]] bool is_closed() const override { return open_sides_ == 0; }
 
-    [[nodiscard]] std::size_t size() const { return triangles_.size(); }
+    [[nodiscard]] std::span<const Triangle> all() const { return triangles_; }
     /// Return the number of sides that belong to an odd number of triangles.
     [[nodiscard]] std::int64_t open_sides() const { return open_sides_; }
     /// Return the place where the surface does not decide what is inside, if there is one.

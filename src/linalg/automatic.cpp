@@ -105,6 +105,7 @@ class Automatic final : public LinearSolver {
         continued.iterations += report.iterations;
         return continued;
     }
+    [[nodiscard]] std::string name() const override { return first_->name(); }
     [[nodiscard]] std::size_t bytes() const override {
         return first_->bytes() + (second_ ? second_->bytes() : 0);
     }

@@ -70,9 +70,10 @@ class FftSolver final : public LinearSolver {
         }
         for (std::size_t b = 0; b < blocks && permuted_; ++b)
             copy_back(copies_[b].view(), x[b], cells(b));
-        return {.solver = "fft"};
+        return {.solver = name()};
     }
 
+    [[nodiscard]] std::string name() const override { return "fft"; }
     [[nodiscard]] std::size_t bytes() const override {
         std::size_t bytes = modes_.bytes() + planes_.bytes();
         for (const BoxArray& copy : copies_)

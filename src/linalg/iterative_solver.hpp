@@ -56,7 +56,6 @@ class IterativeSolver : public LinearSolver {
     using Field = domain::Field<double>;
     /// Improve x until `done(norm of the residual)`; x and f have a ghost layer.
     virtual void iterate(const Field& f, Field& x) = 0;
-    [[nodiscard]] virtual std::string name() const = 0;
 
     /// Set r to f - A x for the initial guess x, fill the ghosts of x, and return the norm of r.
     template <class R>

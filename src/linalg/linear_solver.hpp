@@ -39,6 +39,8 @@ class LinearSolver {
     /// The same for cell-centred fields.
     SolveReport solve(const domain::Field<double>& f, domain::Field<double>& x);
 
+    /// Return the name of the method that a solve begins with.
+    [[nodiscard]] virtual std::string name() const = 0;
     /// Return the bytes of this rank's arrays.
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };

@@ -57,6 +57,7 @@ TEST(BlockSolver, SendsTheEstimatedMessagesAndBytes) {
     HeatSolver solver(6, 5);
     const SolverEstimate estimate = solver.estimate(world_size());
     solver.set_up(MPI_COMM_WORLD);
+    solver.begin();
     solver.step(unlimited_dt, 0.5);
     const parallel::Sent sent = solver.traffic()[parallel::Exchange::halo];
     EXPECT_EQ(max_over_ranks(sent.messages), estimate.halo_messages);
@@ -72,6 +73,7 @@ TEST(BlockSolver, SendsTheEstimatedMessagesAndBytes) {
 TEST(BlockSolver, TakesTheMinimumStableStepOfAllBlocksOrALimit) {
     Growth solver(2);
     solver.set_up(MPI_COMM_WORLD);
+    solver.begin();
     EXPECT_EQ(solver.step(unlimited_dt, 0.5), 0.5); // the stable step of block 0 is 1
     EXPECT_EQ(solver.step(0.25), 0.25);
     EXPECT_EQ(solver.time(), 0.75);
@@ -85,6 +87,7 @@ TEST(BlockSolver, TakesTheMinimumStableStepOfAllBlocksOrALimit) {
 TEST(BlockSolver, FixesTheValueAtTheWallByTheMirrorImage) {
     Growth solver(0);
     solver.set_up(MPI_COMM_WORLD);
+    solver.begin();
     solver.update_derived();
     int walls = 0;
     for (std::size_t b = 0; b < solver.blocks(); ++b) {
@@ -105,6 +108,7 @@ TEST(BlockSolver, FixesTheValueAtTheWallByTheMirrorImage) {
 TEST(BlockSolver, ReportsANonFiniteValueOnAllRanks) {
     Growth solver(1);
     solver.set_up(MPI_COMM_WORLD);
+    solver.begin();
     EXPECT_TRUE(solver.finite());
     if (solver.blocks() > 0 && solver.rank() == 0)
         solver.block(0).field("u")(solver.block(0).cells().lower) =

@@ -74,7 +74,7 @@ def installed(
 def solver(name: str, **values: Any) -> BlockSolver:
     """Return an example on one rank: a vortex, of which the exact solution is known."""
     document = {"solver": name, "flow": "vortex", "time": {"end": 1.0, "cfl": 0.6}} | values
-    made = registry.solver_class(name)(load_case(document), MPI.COMM_SELF)
+    made = registry.solver_class(name)(load_case(document), MPI.COMM_SELF).begin()
     assert isinstance(made, BlockSolver)
     return made
 

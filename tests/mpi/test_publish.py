@@ -66,7 +66,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Fields:
     """The same steps of the solver on one rank, from its own memory."""
     path = tmp_path_factory.mktemp("own") / "channel.yaml"
     path.write_text(CASE)
-    solver = ChannelSolver(load_case(path), MPI.COMM_SELF)
+    solver = ChannelSolver(load_case(path), MPI.COMM_SELF).begin()
     found: dict[str, np.ndarray] = {}
     for index in range(1, 5):
         solver.step()

@@ -160,7 +160,7 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
 
 def test_the_field_fluid_marks_the_cells_outside_bodies() -> None:
     case = ThermalCase.model_validate(CASE | {"bodies": {"ball": BALL}})
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     assert "fluid" in solver.fields()
     fluid = np.empty((8, 10, 12))
     solver.write_field("fluid", [fluid])
@@ -178,6 +178,18 @@ def test_check_and_the_run_tell_of_an_open_surface(uzushio: Run, tmp_path: Path)
     done = uzushio("run", tmp_path / "case.yaml", "--set", "time.steps=1", timeout=120)
     assert done.returncode == 0, done.stderr
     assert "note: the surface of bodies.b is open: 3 sides" in " ".join(done.stdout.split())
+
+
+def test_the_first_rank_reads_an_stl_file_once_for_all(mpi_run: Run, tmp_path: Path) -> None:
+    write_stl(tmp_path / "figure.stl", "open")
+    case = write(tmp_path / "case.yaml", bodies={"b": FIGURE})
+    done = mpi_run(2, [Path(__file__).with_name("stl_job.py"), case], timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0] == "[1, 0] b"
+    (tmp_path / "figure.stl").write_text("solid")
+    done = mpi_run(2, [Path(__file__).with_name("stl_job.py"), case], timeout=120)
+    assert done.returncode != 0
+    assert done.stderr.count("CaseError") >= 2  # on both ranks
 
 
 @pytest.mark.parametrize(

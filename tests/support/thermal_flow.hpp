@@ -37,6 +37,7 @@ class Flow : public FlowSolver {
         : FlowSolver(parameters), parameters_(parameters), wraps_(wraps),
           velocity_(std::move(velocity)), scalar_(std::move(scalar)) {
         set_up(comm);
+        begin();
     }
     /// Return the position of a value: at a vertex along `stagger`, otherwise between two.
     [[nodiscard]] Vector position(const Index<3>& at, std::size_t stagger) const {

@@ -160,15 +160,17 @@ double error_of(TimeScheme scheme, int steps) {
             for_indices(field->owned(0), [&](const Index<3>& at) { field->view(0)(at) = 1; });
         Field<double>* const state[] = {&u, &v};
         TimeIntegrator<double> integrator(with, decomposition, 0, {spec, spec});
+        const auto rate = integrator.derivatives();
         for (int i = 0; i < count; ++i)
-            integrator.step(1.0 * i / count, 1.0 / count, state,
-                            [](double time, auto now, auto rate) {
-                                for_indices(now[0]->owned(0), [&](const Index<3>& at) {
-                                    const double a = now[0]->view(0)(at), b = now[1]->view(0)(at);
-                                    rate[0]->view(0)(at) = a * std::cos(time);
-                                    rate[1]->view(0)(at) = -2 * a * b;
-                                });
-                            });
+            for (const StageInfo& stage : integrator.stages()) {
+                const double time = (i + stage.begin) / count;
+                for_indices(u.owned(0), [&](const Index<3>& at) {
+                    const double a = u.view(0)(at), b = v.view(0)(at);
+                    rate[0]->view(0)(at) = a * std::cos(time);
+                    rate[1]->view(0)(at) = -2 * a * b;
+                });
+                integrator.advance(stage, 1.0 / count, state);
+            }
         return std::array{u.view(0)(3, 2, 0), v.view(0)(7, 3, 0)};
     };
     static const double v_exact = solve(TimeScheme::carpenter_kennedy_rk4, 2000)[1];
@@ -194,10 +196,12 @@ TEST(TimeIntegrator, DoesNotDependOnPreviousSteps) {
         Field<double>* const state = &u;
         TimeIntegrator<double> integrator(scheme, decomposition, 0, {spec});
         const auto step = [&](double rate) {
-            integrator.step(0, 0.1, std::span(&state, 1), [&](double, auto, auto derivative) {
-                for_indices(derivative[0]->owned(0),
-                            [&](const Index<3>& at) { derivative[0]->view(0)(at) = rate; });
-            });
+            for (const StageInfo& stage : integrator.stages()) {
+                Field<double>& derivative = *integrator.derivatives()[0];
+                for_indices(derivative.owned(0),
+                            [&](const Index<3>& at) { derivative.view(0)(at) = rate; });
+                integrator.advance(stage, 0.1, std::span(&state, 1));
+            }
         };
         step(std::numeric_limits<double>::quiet_NaN());
         for_indices(u.owned(0), [&](const Index<3>& at) { u.view(0)(at) = 1; });
@@ -211,7 +215,7 @@ TEST(TimeIntegrator, RefusesOtherFields) {
     TimeIntegrator<double> integrator(TimeScheme::ssp_rk3, decomposition, 0, {{"u", 1, 0}});
     Field<double> two(decomposition, 0, {"u", 2, 0});
     Field<double>* const state = &two;
-    EXPECT_THROW(integrator.step(0, 1, std::span(&state, 1), [](double, auto, auto) {}),
+    EXPECT_THROW(integrator.advance(integrator.stages()[0], 1, std::span(&state, 1)),
                  std::invalid_argument);
 }
 

@@ -95,6 +95,7 @@ def test_a_function_of_the_ghosts_is_a_boundary_condition() -> None:
     slope = Field("slope", ghosts=0, kind="derived")
     made = solver(Declaration(Mesh([zone]), [u, slope]), derive)
     made.set_up(MPI.COMM_SELF.handle)
+    made.begin()
     assert made.step(1.0) == 0.5 and made.time == 0.5
     made.update_derived()
     assert called[0] == 0.0 and called[-1] == 0.5

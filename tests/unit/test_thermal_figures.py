@@ -51,7 +51,7 @@ def case_of(**changes: Any) -> ThermalCase:
 
 def planes_of(case: ThermalCase) -> list[Plane]:
     """The planes of the initial fields, on one rank."""
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     solver._update_derived()
     found = [one for one in solver._arrays(False, output=True)]
     arrays = [one for name in ("velocity", "temperature") for one in found if one.name == name]
@@ -134,7 +134,7 @@ def test_arrows_of_a_parallel_stream_are_spread_over_the_picture() -> None:
 def test_streams_name_the_mask_of_bodies_and_what_they_conduct() -> None:
     ball = {"shape": "sphere", "centre": [1.0, 0.6, 1.5], "radius": 0.3}
     for body, conducted in ((ball, None), (ball | {"conduction": {"temperature": {}}}, True)):
-        solver = ThermalSolver(case_of(bodies={"ball": body}), MPI.COMM_SELF)
+        solver = ThermalSolver(case_of(bodies={"ball": body}), MPI.COMM_SELF).begin()
         found = solver.attributes()
         assert found["body_mask"] in solver.fields()
         assert found.get("conducted") == (conducted and "temperature")
@@ -205,7 +205,7 @@ def test_the_nusselt_number_of_conduction_is_one() -> None:
         boundaries=sides | walls,
         initial={"values": {"temperature": 5}, "gradients": {"temperature": [-2, 0, 0]}},
     )
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     fluxes = solver.fluxes("temperature")
     factors = nusselt_factors(case, "temperature")
     assert [*factors] == ["x-min", "x-max"]

@@ -52,7 +52,7 @@ def test_a_body_needs_an_iterative_solver_and_its_arrays() -> None:
 
 
 def test_velocity_at_cells_is_allocated_when_it_is_asked_for() -> None:
-    solver = ThermalSolver(case_of(8), MPI.COMM_SELF)
+    solver = ThermalSolver(case_of(8), MPI.COMM_SELF).begin()
     state = solver.state()
     assert "velocity" not in state.arrays
     out = [np.empty((8, 8, 8, 3))]
@@ -66,7 +66,7 @@ def test_initial_fields_do_not_depend_on_their_slabs(monkeypatch: pytest.MonkeyP
     found = []
     for size in (1, 200, 10**6):
         monkeypatch.setattr("uzushio.solvers.thermal.solver._SLAB", size)
-        solver = ThermalSolver(case, MPI.COMM_SELF)
+        solver = ThermalSolver(case, MPI.COMM_SELF).begin()
         found.append(np.array(solver.core.values("face_velocity", 0, 1)))
     assert np.ptp(found[0]) > 0.1
     np.testing.assert_array_equal(found[0], found[1])

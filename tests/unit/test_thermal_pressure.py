@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from uzushio.linalg import PoissonSolver
 from uzushio.solvers.contract import SolverDivergedError, StoredState
 from uzushio.solvers.thermal import ThermalCase, ThermalSolver
+
+BALL = {"shape": "sphere", "centre": [0.5, 0.5, 0], "radius": 0.2}
 
 
 def stored_state(solver: ThermalSolver) -> StoredState:
@@ -52,7 +55,7 @@ def past_a_cylinder(**numerics: Any) -> ThermalCase:
 
 def test_the_default_solver_starts_on_a_strongly_stretched_grid() -> None:
     case = past_a_cylinder()
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     for _ in range(3):
         solver.step()
     assert solver.core.max_divergence() < 1e-5
@@ -63,8 +66,8 @@ def test_a_solver_that_stalls_is_named_before_the_run_and_in_the_set_up() -> Non
     case = past_a_cylinder(solver="cg", max_iterations=16)
     (note,) = [note for note in ThermalSolver.estimate(case, 1).notes if "pressure" in note]
     assert "'cg' does not converge" in note and "numerics.solver: auto" in note
-    with pytest.raises(SolverDivergedError, match=r"In the set-up: .*'cg'.*use another numerics"):
-        ThermalSolver(case, MPI.COMM_SELF)
+    with pytest.raises(SolverDivergedError, match=r"At the start: .*'cg'.*use another numerics"):
+        ThermalSolver(case, MPI.COMM_SELF).begin()
 
 
 def test_a_solver_that_stalls_at_the_restart_on_another_grid_is_named() -> None:
@@ -84,7 +87,7 @@ def test_a_solver_that_stalls_at_the_restart_on_another_grid_is_named() -> None:
                 "output": {"folder": "."},
             }
         )
-        return ThermalSolver(case, MPI.COMM_SELF)
+        return ThermalSolver(case, MPI.COMM_SELF).begin()
 
     coarse = cavity(8)
     for _ in range(5):
@@ -92,3 +95,56 @@ def test_a_solver_that_stalls_at_the_restart_on_another_grid_is_named() -> None:
     fine = cavity(16, solver="cg", max_iterations=1)  # at rest: without iterations
     with pytest.raises(SolverDivergedError, match=r"At the restart: .*'cg' has not converged"):
         fine.interpolate(stored_state(coarse))
+
+
+def solves(solver: ThermalSolver) -> int:
+    """Return how often a solver has solved for the pressure."""
+    totals = solver.sections.totals()
+    return sum(one.calls for path, one in totals.items() if path[-1] == "pressure solver")
+
+
+@pytest.mark.parametrize(("bodies", "at_start"), [({}, 1), ({"ball": BALL}, 4)])
+def test_a_start_projects_once_and_a_restart_not_at_all(
+    bodies: dict[str, Any], at_start: int
+) -> None:
+    wall = {"type": "wall"}
+    case = ThermalCase.model_validate(
+        {
+            "solver": "thermal",
+            "grid": {axis: {"cells": 12} for axis in "xy"},
+            "periodic": ["x"],
+            "fluid": {"viscosity": 0.01},
+            "boundaries": {"y-min": wall, "y-max": {**wall, "velocity": [1, 0, 0]}},
+            "bodies": bodies,
+            "initial": {"velocity": [1, 0, 0], "noise": {"velocity": 0.2}},
+            "time": {"steps": 3, "cfl": 0.5},
+            "output": {"folder": "."},
+        }
+    )
+    first = ThermalSolver(case, MPI.COMM_SELF)
+    assert solves(first) == 0
+    first.begin()
+    assert solves(first) == at_start
+    first.step()
+    again = ThermalSolver(case, MPI.COMM_SELF)
+    again.restore(stored_state(first))
+    assert solves(again) == 0
+    for solver in (first, again):
+        solver.step()
+    one, other = (solver.core.values("face_velocity", 0, 0) for solver in (first, again))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_the_estimate_of_memory_solves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[PoissonSolver] = []
+    solve = PoissonSolver.solve
+
+    def count(solver: PoissonSolver, *arguments: Any) -> Any:
+        asked.append(solver)
+        return solve(solver, *arguments)
+
+    monkeypatch.setattr(PoissonSolver, "solve", count)
+    estimate = ThermalSolver.estimate(past_a_cylinder(solver="cg"), 1)
+    assert estimate.memory_per_rank > 0 and not asked
+    assert any("does not converge" in note for note in estimate.notes)
+    assert len(asked) == 1  # the trial, for the note

@@ -111,7 +111,7 @@ def test_the_mean_is_the_profile_of_the_friction_velocity() -> None:
 
 def test_the_solver_begins_with_them_without_divergence() -> None:
     of = case(16, friction_velocity=0.05)
-    solver = ThermalSolver(of, MPI.COMM_SELF)
+    solver = ThermalSolver(of, MPI.COMM_SELF).begin()
     assert solver.core.max_divergence() < 1e-10
     mean = 0.05 * 20  # about that of the profile
     assert solver.core.kinetic_energy() > 0.5 * 0.5 * mean**2 * 16

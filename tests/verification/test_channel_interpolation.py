@@ -25,7 +25,7 @@ def solver(flow: Mapping[str, float] | None = None, **grid: Any) -> ChannelSolve
         "flow": flow or {"reynolds_tau": 100},
         "time": {"steps": 10, "cfl": 0.4},
     }
-    return ChannelSolver(ChannelCase.model_validate(case), MPI.COMM_SELF)
+    return ChannelSolver(ChannelCase.model_validate(case), MPI.COMM_SELF).begin()
 
 
 def stored(one: ChannelSolver) -> StoredState:

@@ -23,7 +23,7 @@ CASE = ChannelCase.model_validate(
 
 @pytest.fixture(scope="module")
 def solver() -> ChannelSolver:
-    solver = ChannelSolver(CASE, MPI.COMM_SELF)
+    solver = ChannelSolver(CASE, MPI.COMM_SELF).begin()
     for _ in range(5):
         solver.step()
     return solver
@@ -99,7 +99,7 @@ def test_transport_moves_energy_and_makes_none(statistics: xr.Dataset, term: str
 def test_energy_is_lost_as_fast_as_it_is_dissipated_and_gained_as_it_is_produced() -> None:
     """The budget, integrated over the channel, is the rate of change of the energy."""
     case = CASE.model_copy(update={"time": CASE.time.model_copy(update={"cfl": None, "dt": 1e-6})})
-    solver = ChannelSolver(case, MPI.COMM_SELF)
+    solver = ChannelSolver(case, MPI.COMM_SELF).begin()
 
     def fluctuations(data: xr.Dataset) -> float:
         return float((data.tke.values * heights()).sum())
@@ -127,7 +127,7 @@ def test_the_energy_budget_closes_in_each_cell_as_the_grid_is_refined() -> None:
                 "time": CASE.time.model_copy(update={"cfl": None, "dt": 1e-6}),
             }
         )
-        solver = ChannelSolver(case, MPI.COMM_SELF)
+        solver = ChannelSolver(case, MPI.COMM_SELF).begin()
         states = []
         for _ in range(3):
             solver.step()

@@ -43,6 +43,7 @@ struct Result {
 Result run(MPI_Comm comm, std::int64_t n, std::int64_t nz, int steps, double end) {
     HeatSolver solver(n, nz);
     solver.set_up(comm);
+    solver.begin();
     for (int i = 0; i < steps; ++i)
         solver.step(end / steps, std::numeric_limits<double>::infinity());
     Field<double>& u = solver.field("u");

@@ -57,7 +57,7 @@ def test_covariances_are_those_of_known_fluctuations_at_unequal_times() -> None:
         "boundaries": {"z-min": {"type": "wall"}, "z-max": {"type": "wall"}},
         "statistics": case_of().statistics.model_dump() | {"over": ["i", "j"]},
     }
-    solver = ThermalSolver(case_of(**periodic), MPI.COMM_SELF)
+    solver = ThermalSolver(case_of(**periodic), MPI.COMM_SELF).begin()
     times = [0.0, 1.0, 1.25, 3.0, 3.5]  # the first sample counts as long as the second
     weights = np.array([1.0, 1.0, 0.25, 1.75, 0.5]) / 4.5
     strength = {time: 0.3 + time**2 for time in times}
@@ -104,7 +104,7 @@ def test_a_laminar_channel_has_no_covariances_and_the_shear_that_balances_its_fo
         fluid={"viscosity": 0.02, "force": [0.02, 0, 0]},
         time={"steps": 10**6, "cfl": 0.9},
     )
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     faces = case.grid.y.positions()
     centres = 0.5 * (faces[1:] + faces[:-1])
     slope = 0.02 / 0.02 * (1.0 - faces[:-1])  # the force above a face over the viscosity
@@ -150,7 +150,7 @@ def test_moving_walls_and_single_walls_have_their_own_units() -> None:
         "y-max": {"type": "symmetry"},
     }
     case = case_of(boundaries=sides)
-    solver = ThermalSolver(case, MPI.COMM_SELF)
+    solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     faces = case.grid.y.positions()
     middle = 0.5 * (faces[1:] + faces[:-1])
 

@@ -37,7 +37,7 @@ def test_rolls_grow_above_the_critical_rayleigh_number_and_decay_below() -> None
 def test_the_heated_channel_has_the_nusselt_number_of_developed_laminar_flow() -> None:
     sections = yaml.safe_load((CASES / "heated-channel.yaml").read_text(encoding="utf-8"))
     sections["grid"] = {"x": {"cells": 72, "length": 24}, "y": {"cells": 24}}
-    solver = ThermalSolver(ThermalCase.model_validate(sections), MPI.COMM_SELF)
+    solver = ThermalSolver(ThermalCase.model_validate(sections), MPI.COMM_SELF).begin()
     while solver.time < 40:  # the fluid has passed
         solver.step()
     solver.core.update_derived()

@@ -23,6 +23,7 @@ from uzushio._job.saved_state import restore
 from uzushio.case import registry
 from uzushio.case.model import load_case
 from uzushio.errors import CheckpointError, UzushioError
+from uzushio.solvers.contract import Solver
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -53,8 +54,8 @@ def render_checkpoints(options: RenderOptions, comm: MPI.Comm) -> int:
     if assimilation:
         raise UzushioError(f"{run} is an assimilation; --checkpoint draws those of runs alone.")
     inside = {"engine": "inproc", "pipeline": os.path.abspath(options.pipeline)}
-    case = load_case(run / run_folder.CASE, [*overrides, f"publish={json.dumps(inside)}"])
-    kind = registry.solver_class(case.solver)
+    case = load_case(run / run_folder.CASE, [*overrides, f"publish={json.dumps(inside)}"], comm)
+    kind: type[Solver] = registry.solver_class(case.solver)
     folder = JobFolder(options.out, MARK, "a reader job")
     paths: list[Path] = []
     with Job(comm, folder, quiet=options.quiet) as job:

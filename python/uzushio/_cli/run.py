@@ -56,7 +56,7 @@ def run(
     def work(source: CaseSource, comm: MPI.Intracomm) -> int:
         from uzushio._job.case_run import run as run_case
 
-        return run_case(load_case(source.file, source.overrides), comm, source.options)
+        return run_case(load_case(source.file, source.overrides, comm), comm, source.options)
 
     if traffic is not None:
         record_traffic(traffic, job.ranks)

@@ -62,7 +62,7 @@ class _Run:
         self._publisher: Publisher | None = None
         self._notes: Mapping[str, Any] | None = None  # of the publisher, in the checkpoint
         self._actions: Mapping[str, StoredState] = {}  # of the pipeline, in the checkpoint
-        kind = registry.solver_class(case.solver)
+        kind: type[Solver] = registry.solver_class(case.solver)
         modules = RunResults.modules(kind, case, job.figures)
         job.prepare(modules, lambda: check_published(case, kind))
         estimate = kind.estimate(case, job.comm.size)
@@ -71,6 +71,8 @@ class _Run:
             job.say(f"note: {note}")
         began = time.monotonic()
         self._solver: Solver = kind(case, job.comm)
+        if options.restart is None:
+            self._solver.begin()
         self._sections = self._solver.sections
         spent = time.monotonic() - began
         self._sections.reset(earlier=spent)

@@ -150,9 +150,9 @@ def run(
     )
     if case is None:
         source = source_of_restart(options, comm)
-        given, options = load_case(source.file, source.overrides), source.options
+        given, options = load_case(source.file, source.overrides, comm), source.options
     else:
-        given = case if isinstance(case, Case) else load_case(case)
+        given = case if isinstance(case, Case) else load_case(case, comm=comm)
     status = run_case(given, comm, options)
     return RunResult(options.out or given.output.folder, given, status)
 

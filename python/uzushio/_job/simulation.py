@@ -83,15 +83,17 @@ class Simulation:
         self.comm = default_comm() if comm is None else comm
         if case is None:
             source = source_of_restart(options, self.comm)
-            self.case = load_case(source.file, source.overrides)
+            self.case = load_case(source.file, source.overrides, self.comm)
         else:
-            self.case = case if isinstance(case, Case) else load_case(case)
+            self.case = case if isinstance(case, Case) else load_case(case, comm=self.comm)
         self.comm = placed(self.case, self.comm)
         self._solver: Solver | None = registry.solver_class(self.case.solver)(self.case, self.comm)
         self._average = TimeAverage()
         self._fields: Fields | None = None
         self._saved: Path | None = None
-        if options.restart is not None:
+        if options.restart is None:
+            self.solver.begin()
+        else:
             self._restore(options.restart, interpolate)
 
     def _restore(self, where: Path, interpolate: bool) -> None:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import yaml
 from pydantic import ConfigDict, Field, model_validator
@@ -22,6 +22,9 @@ from uzushio._base.config.section import Count, Positive, Section, unit
 from uzushio._base.config.yaml_document import Document
 from uzushio.case import registry
 from uzushio.errors import CaseError, SettingsError, StagingError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 __all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]
 
@@ -234,13 +237,18 @@ def differences(
     return found
 
 
-def load_case(source: Path | str | Mapping[str, Any], overrides: Overrides | None = None) -> Case:
+def load_case(
+    source: Path | str | Mapping[str, Any],
+    overrides: Overrides | None = None,
+    comm: MPI.Comm | None = None,
+) -> Case:
     """Read a case, apply overrides and validate it with the model of its solver.
 
     Args:
         source: the YAML file, or a mapping of its values.
         overrides: values by key, as ``{"grid.nx": 64}``; or texts "section.key=value" with the
             value in YAML. A whole section replaces that of the case.
+        comm: ranks that all load the same case: the first one reads the STL files for all.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
@@ -250,7 +258,7 @@ def load_case(source: Path | str | Mapping[str, Any], overrides: Overrides | Non
     found = model_of(
         document, "solver", registry.known(), lambda name: registry.solver_class(name).case_model
     )
-    return document.validate(found)
+    return document.validate(found, comm)
 
 
 def read_document(

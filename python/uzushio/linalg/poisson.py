@@ -170,6 +170,12 @@ class PoissonSolver:
         )
 
     @property
+    def name(self) -> str:
+        """Name of the method that a solve begins with, one of `solver_names`."""
+        name: str = self._solver.name
+        return name
+
+    @property
     def bytes(self) -> int:
         """Bytes of this rank's arrays."""
         size: int = self._solver.bytes

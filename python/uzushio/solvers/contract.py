@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -121,7 +121,8 @@ class Estimate:
         memory_per_rank: bytes of the solver's arrays, maximum over the ranks.
         field_arrays: the same memory in arrays of the size of one scalar field of the rank.
         traffic: kind of communication ("all-to-all", "halo", …) to its `Traffic` in one step.
-        notes: remarks for users, for example on a coarse resolution.
+        notes: remarks for `uzushio check`, for example on a coarse resolution. They are read once,
+            and may be computed then.
         result_notes: remarks on what results may lack, which the run prints too.
         checkpoint_bytes: size of one checkpoint; 0 if not known.
         field_bytes: sizes of the fields that can be published, by name; empty if not known.
@@ -132,7 +133,7 @@ class Estimate:
     memory_per_rank: int
     field_arrays: float
     traffic: Mapping[str, Traffic]
-    notes: tuple[str, ...] = ()
+    notes: Iterable[str] = ()
     result_notes: tuple[str, ...] = ()
     checkpoint_bytes: int = 0
     field_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -181,7 +182,18 @@ class Solver(ABC):
 
     @abstractmethod
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
-        """Allocate, plan and set the initial field (collective). Raises `CaseError`."""
+        """Allocate and plan (collective); `begin`, `restore` or `interpolate` follows.
+
+        Raises:
+            CaseError: the case does not fit the number of ranks.
+        """
+
+    def begin(self) -> Self:
+        """Set the initial fields, which a restart does not need (collective); return the solver.
+
+        A solver may set them in its constructor instead.
+        """
+        return self
 
     @abstractmethod
     def step(self, longest: float = float("inf")) -> None:

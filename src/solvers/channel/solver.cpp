@@ -79,42 +79,49 @@ std::size_t Solver::bytes() const {
 }
 
 double Solver::step(double cfl, double max_dt, double left) {
-    double dt = 0;
-    pressure_gradient_ =
-        parameters_.forcing == Forcing::pressure_gradient ? parameters_.drive : 0.0;
-    for (std::size_t substep = 0; substep < runge_kutta.size(); ++substep) {
-        if (substep > 0) {
+    fastest_rate_ = convection_.evaluate_with_rate(velocity_, terms_);
+    MPI_Allreduce(MPI_IN_PLACE, &fastest_rate_, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
+    traffic_.add(Exchange::reduction, 1, sizeof(double));
+    sections_.lap(section::wait);
+    if (!std::isfinite(fastest_rate_))
+        return std::numeric_limits<double>::quiet_NaN();
+    const double dt =
+        domain::next_step(std::min(max_dt, fastest_rate_ > 0 ? cfl / fastest_rate_ : max_dt), left);
+    advance(dt);
+    return dt;
+}
+
+// For each substep with gamma and zeta, share = gamma + zeta, with the terms N = -div(u u):
+//   (1 - a D) u* = u + dt (gamma N + zeta N_before) + a D u - share dt (grad p - drive),
+//   a = share dt nu / 2,  D phi = div u* / (share dt),
+//   u = u* - share dt grad phi,  p = p + phi - a D phi.
+void Solver::advance(double dt) {
+    const bool by_gradient = parameters_.forcing == Forcing::pressure_gradient;
+    pressure_gradient_ = by_gradient ? parameters_.drive : 0.0;
+    for (const auto& [gamma, zeta] : runge_kutta) {
+        const Substep s{dt, gamma, zeta};
+        if (!s.is_first()) // `step` evaluates its terms
             convection_.evaluate(velocity_, terms_);
-        } else {
-            fastest_rate_ = convection_.evaluate_with_rate(velocity_, terms_);
-            MPI_Allreduce(MPI_IN_PLACE, &fastest_rate_, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
-            traffic_.add(Exchange::reduction, 1, sizeof(double));
-            sections_.lap(section::wait);
-            if (!std::isfinite(fastest_rate_))
-                return std::numeric_limits<double>::quiet_NaN();
-            dt = domain::next_step(
-                std::min(max_dt, fastest_rate_ > 0 ? cfl / fastest_rate_ : max_dt), left);
-        }
-        const Substep s{dt, runge_kutta[substep].gamma, runge_kutta[substep].zeta};
-        const double time = s.share() * dt;
-        // The momentum stage uses up the previous terms: the projection may overwrite them.
-        const linalg::SolveStage stages[] = {
-            momentum_stage(s, previous_terms_),
-            projection_stage({.velocity = velocity_,
-                              .time = time,
-                              .diffusion = 0.5 * time * parameters_.viscosity,
-                              .adds_to_pressure = true,
-                              .scratch = previous_terms_})};
-        {
-            const int fields = solve_passes - (substep == 0 ? 3 : 0); // no terms before
-            const parallel::Section solve(sections_, "solves along z", {.bytes = bytes_of(fields)});
-            tridiagonal_->solve(stages);
-        }
+        solve_along_z(s);
         hold_flow_rate(s);
         exchange_ghosts();
         std::swap(terms_, previous_terms_);
     }
-    return dt;
+}
+
+void Solver::solve_along_z(const Substep& s) {
+    const double time = s.share() * s.dt;
+    // The momentum stage uses up the previous terms: the projection may overwrite them.
+    const linalg::SolveStage stages[] = {
+        momentum_stage(s, previous_terms_),
+        projection_stage({.velocity = velocity_,
+                          .time = time,
+                          .diffusion = 0.5 * time * parameters_.viscosity,
+                          .adds_to_pressure = true,
+                          .scratch = previous_terms_})};
+    const int fields = solve_passes - (s.is_first() ? 3 : 0); // no terms before
+    const parallel::Section solve(sections_, "solves along z", {.bytes = bytes_of(fields)});
+    tridiagonal_->solve(stages);
 }
 
 linalg::SolveStage Solver::momentum_stage(const Substep& s, const Velocity& previous_terms) {

@@ -103,6 +103,7 @@ class Solver {
     struct Substep {
         double dt, gamma, zeta;
         [[nodiscard]] double share() const { return gamma + zeta; } ///< of the time step
+        [[nodiscard]] bool is_first() const { return zeta == 0; }
     };
     /// Arguments of a projection: `velocity` loses the gradient of a potential times `time`.
     struct Projection {
@@ -113,6 +114,8 @@ class Solver {
         Velocity scratch; ///< u receives the potential, w the factors of the elimination
     };
 
+    void advance(double dt);
+    void solve_along_z(const Substep& s);
     /// Return the stage that advances the velocity without a new pressure. Each chunk of
     /// `previous_terms` is added to the right-hand side and then overwritten by factors.
     [[nodiscard]] linalg::SolveStage momentum_stage(const Substep& s,

@@ -134,7 +134,7 @@ UZUSHIO_INLINE void forward(Coefficients c, FivePointRows rows, std::ptrdiff_t b
     LaneSum sum = weighting != ObservationWeight::none ? misfit : LaneSum{};
     const auto update = [&](std::ptrdiff_t x, auto part,
                             const Neighbours& neighbours) UZUSHIO_INLINE_LAMBDA {
-        const Lanes phi = neighbours.centre;
+        const Lanes phi = neighbours.centre; // equation (2): φ + a Λφ + b φ (1 − φ) (φ + m − 1)
         const Lanes diffused = fused(a, rows.laplacian(x, part, neighbours), phi);
         const Lanes next = fused(phase_product(phi), fused(b, phi, bm), diffused);
         part.store(rows.out + x, next);

@@ -217,6 +217,12 @@ std::vector<FlowBlock> FlowSolver::flow_blocks() {
 
 double FlowSolver::time_scale() const { return std::max(BlockSolver::stable_dt(), step_length()); }
 
+// `domain::BlockSolver::advance` calls `before_rhs`, `rhs` and `project` in each stage. With the
+// velocity u, scalars s and the pressure p it computes
+//   u* = u + dt (-div(u u) + div((nu + nu_e) grad u) + force + buoyancy), with corrections at
+//   bodies s = s + dt (-div(u s) + div((kappa + kappa_e) grad s) + source); `van_leer`: see
+//       `BoundedTransport`
+//   div grad p = div u* / dt,  u = u* - dt grad p.
 void FlowSolver::before_rhs(double time) {
     projection_->begin_stage(field(velocity_name), step_length(), time_scale());
     if (has_model(flow_))
@@ -290,34 +296,40 @@ void FlowSolver::derive(const SolverBlock& block, std::string_view name, double)
 }
 
 void FlowSolver::project(double, double dt) {
-    const bool initial = dt == 0;
-    if (!initial && bounded_ && stage().is_last())
+    if (dt == 0)
+        return project_initial();
+    if (bounded_ && stage().is_last())
         for (std::size_t s = 0; s < flow_.scalars.size(); ++s)
             bounded_->finish(s, field(flow_.scalars[s].name));
-    domain::Field<double>& pressure = field("pressure");
-    if (initial) {
-        set_normal_velocities();
-        unify_shared_faces();
-        for (std::size_t s = 0; bodies_ && s < flow_.scalars.size(); ++s)
-            bodies_->fill(field(flow_.scalars[s].name), s);
-    }
-    domain::Field<double>& velocity = field(velocity_name);
-    for (int n = bodies_ && initial ? initial_projections : 1; n > 0; --n) {
-        if (bodies_ && initial) {
+    project_velocity(dt);
+}
+
+void FlowSolver::project_initial() {
+    set_normal_velocities();
+    unify_shared_faces();
+    for (std::size_t s = 0; bodies_ && s < flow_.scalars.size(); ++s)
+        bodies_->fill(field(flow_.scalars[s].name), s);
+    for (int n = bodies_ ? initial_projections : 1; n > 0; --n) {
+        if (bodies_) {
             update_derived(false); // ghosts
-            bodies_->relax(velocity);
+            bodies_->relax(field(velocity_name));
         }
-        if (bodies_)
-            bodies_->begin_projection(velocity);
-        projection_->apply(velocity, pressure, initial ? 1 : dt);
-        if (bodies_)
-            bodies_->end_projection(velocity);
+        project_velocity(1);
     }
-    if (initial)
-        for (std::size_t b = 0; b < blocks(); ++b) {
-            const View<double> p = pressure.view(b);
-            std::fill_n(p.data(), p.box().volume(), 0.0);
-        }
+    domain::Field<double>& pressure = field("pressure");
+    for (std::size_t b = 0; b < blocks(); ++b) {
+        const View<double> p = pressure.view(b);
+        std::fill_n(p.data(), p.box().volume(), 0.0);
+    }
+}
+
+void FlowSolver::project_velocity(double dt) {
+    domain::Field<double>& velocity = field(velocity_name);
+    if (bodies_)
+        bodies_->begin_projection(velocity);
+    projection_->apply(velocity, field("pressure"), dt);
+    if (bodies_)
+        bodies_->end_projection(velocity);
 }
 
 double FlowSolver::max_divergence() { return projection_->max_divergence(field(velocity_name)); }

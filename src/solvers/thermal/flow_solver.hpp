@@ -66,6 +66,9 @@ class FlowSolver : public domain::BlockSolver {
     void fill_edges(const domain::View<double>& eddies, const domain::Box<3>& cells) const;
     /// Return the time within which what constraints lack in a state is made up for.
     [[nodiscard]] double time_scale() const;
+    /// Change given initial fields: without divergence, and as conditions and bodies demand.
+    void project_initial();
+    void project_velocity(double dt);
     void set_normal_velocities();
     /// Set velocities at sides that two blocks share to those of the upper block (collective).
     void unify_shared_faces();

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, ValidationInfo
 
 from uzushio._base.config import yaml_file
 from uzushio._base.config.case_errors import explain
 from uzushio._base.config.prepared_values import prepared
 from uzushio._base.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -95,8 +98,12 @@ class Document:
         overridden = any(key[:end] in self.given for end in range(1, len(key) + 1))
         return Path() if overridden else self.folder
 
-    def validate(self, model: type[Model]) -> Model:
+    def validate(self, model: type[Model], comm: MPI.Comm | None = None) -> Model:
         """Return the model of the values.
+
+        Args:
+            model: the model.
+            comm: ranks that all validate the same document; see `ranks_of`.
 
         Raises:
             CaseError: one line for each mistake, naming the file and line, the key, the value given
@@ -104,7 +111,13 @@ class Document:
         """
         values = prepared(model, self.values, self.folder_of)
         try:
-            return model.model_validate(values)
+            return model.model_validate(values, context={"comm": comm})
         except ValidationError as error:
             lines = explain(error, model, values, self.where)
             raise CaseError("\n".join(lines)) from error
+
+
+def ranks_of(info: ValidationInfo) -> MPI.Comm | None:
+    """Return the ranks that validate the same document, for a validator; None: this process."""
+    ranks: MPI.Comm | None = (info.context or {}).get("comm")
+    return ranks

@@ -2,6 +2,7 @@
 
 - `collective`: for our own code without communication; one reduction.
 - `TimedCollective`: for code of a user, which may leave some ranks waiting without end.
+- `on_root`: for what rank 0 reads for all ranks.
 - `end_job_if_alone`: for our own code with communication; adds none unless it fails.
 - `guarded`: for a whole command.
 
@@ -18,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from uzushio.errors import MemoryShortageError, OtherRankError, OutputError, Uzu
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+Result = TypeVar("Result")
 
 #: Seconds in which the other ranks must fail too for a failure to count as one of all ranks.
 GRACE_PERIOD = 5.0
@@ -83,6 +86,27 @@ def collective(comm: MPI.Comm | None) -> Iterator[None]:
         first = comm.allreduce(comm.rank if failure else comm.size, minimum())
         if first < comm.size:
             _raise_everywhere(comm, first, failure)
+
+
+def on_root(comm: MPI.Comm | None, read: Callable[[], Result]) -> Result:
+    """Return on all ranks what `read` returns on rank 0, or raise its exception (collective).
+
+    Args:
+        comm: the ranks; None: this process alone, without MPI.
+        read: function without communication, whose result can be pickled.
+    """
+    if comm is None or comm.size == 1:
+        return read()
+    outcome: tuple[Result | None, Exception | None] = (None, None)
+    if comm.rank == 0:
+        try:
+            outcome = (read(), None)
+        except Exception as error:
+            outcome = (None, error)
+    result, failure = comm.bcast(outcome)
+    if failure is not None:
+        raise failure
+    return cast("Result", result)
 
 
 @contextmanager

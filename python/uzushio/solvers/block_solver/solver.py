@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -161,19 +162,23 @@ class BlockSolver(Solver):
         return Offer(published.meshes(core, blocks), published.fields(core), {"dt": 0.0})
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
-        """Decompose the mesh, allocate and set the initial fields (collective)."""
+        """Decompose the mesh and allocate (collective)."""
         self.case, self.comm = case, comm
         self.step_index, self.time, self.dt = 0, 0.0, 0.0
         self._cfl, self._max_dt = case.time.cfl, case.time.step_limit
         self._steered: dict[str, float] = {}
         self.core = self._make(case, self)
-        try:
+        with _case_errors():
             self.core.set_up(comm.handle, self.sections.core)
-        except ValueError as error:
-            raise CaseError(f"{error}.") from error
         self._blocks = [(zone, Box(start, count)) for zone, start, count in self.core.blocks()]
         self._block_cells = max_block_cells(self._blocks, len(self.core.zones()), comm)
         self._derived_step: int | None = None  # step of the derived fields
+
+    def begin(self) -> Self:
+        """Set the initial fields (collective)."""
+        with _case_errors():
+            self.core.begin()
+        return self
 
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step towards a time that is `longest` away (collective)."""
@@ -361,6 +366,15 @@ class BlockSolver(Solver):
     def _averaged(self) -> list[ZoneArray]:
         names = _statistics(self.case).fields
         return [one for one in self._arrays(False, output=True) if one.field["name"] in names]
+
+
+@contextmanager
+def _case_errors() -> Iterator[None]:
+    """Raise errors of values as `CaseError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise CaseError(f"{error}.") from error
 
 
 def _method(solver: BlockSolver | None, name: str) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class ChannelSolver(Solver):
         return timing.seconds_per_step(cast(ChannelCase, case), ranks)
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
-        """Allocate, plan and set the initial field (collective)."""
+        """Allocate and plan (collective)."""
         self.case = cast(ChannelCase, case)
         self.comm = comm
         self.step_index, self.time = 0, 0.0
@@ -112,14 +112,18 @@ class ChannelSolver(Solver):
         if self.comm.rank == 0:
             fft_plans.store(core.wisdom())
         self._physical: Any = None
-        for mode in initial.modes(self.case):
-            self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
-        self.core.project()
-        self.core.reset_traffic()
         self._first_step = 0
         faces = self.case.grid.wall_faces()
         self.centres = 0.5 * (faces[1:] + faces[:-1])
         self._cells = averages.spectra_cells(self.case)
+
+    def begin(self) -> Self:
+        """Set the initial field, without divergence (collective)."""
+        for mode in initial.modes(self.case):
+            self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
+        self.core.project()
+        self.core.reset_traffic()
+        return self
 
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step towards a time that is `longest` away (collective)."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from uzushio import _core
 from uzushio._base.config.paths import NamedFile
 from uzushio._base.config.section import Positive, Section, unit
+from uzushio._base.parallel.sync import on_root
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 
@@ -35,7 +39,7 @@ class _Body(Section):
         {}, description="materials for scalars that diffuse in the body too, by name"
     )
 
-    def surface(self) -> Any:
+    def surface(self, comm: MPI.Comm | None = None) -> Any:
         """Return the compiled surface."""
         raise NotImplementedError
 
@@ -58,7 +62,7 @@ class Sphere(_Body):
     centre: Vector = Field(description="position", json_schema_extra=unit("length"))
     radius: Positive = Field(description="radius", json_schema_extra=unit("length"))
 
-    def surface(self) -> Any:
+    def surface(self, comm: MPI.Comm | None = None) -> Any:
         """Return the compiled surface."""
         return _core.thermal.sphere(self.centre, self.radius)
 
@@ -76,7 +80,7 @@ class Box(_Body):
             raise ValueError("lower must be below upper along each axis")
         return self
 
-    def surface(self) -> Any:
+    def surface(self, comm: MPI.Comm | None = None) -> Any:
         """Return the compiled surface."""
         return _core.thermal.box(self.lower, self.upper)
 
@@ -92,7 +96,7 @@ class Cylinder(_Body):
         None, description="length; null: unlimited", json_schema_extra=unit("length")
     )
 
-    def surface(self) -> Any:
+    def surface(self, comm: MPI.Comm | None = None) -> Any:
         """Return the compiled surface."""
         length = inf if self.length is None else self.length
         return _core.thermal.cylinder(self.centre, self.radius, "xyz".index(self.axis), length)
@@ -114,14 +118,21 @@ class Stl(_Body):
         json_schema_extra=unit("length"),
     )
 
-    def surface(self) -> Any:
-        """Return the compiled surface.
+    def surface(self, comm: MPI.Comm | None = None) -> Any:
+        """Return the compiled surface; the first call reads the file.
+
+        Args:
+            comm: ranks that all call this: the first one reads the file for all (collective).
 
         Raises:
             ValueError: the file cannot be read, is not STL, or has no triangles or a position that
                 is not finite.
         """
-        return _core.thermal.stl(str(self.file), self.scale, self.offset)
+        kept = vars(self)  # beside the fields, as those of `functools.cached_property`
+        if "_surface" not in kept:
+            arguments = str(self.file), self.scale, self.offset
+            kept["_surface"] = on_root(comm, lambda: _core.thermal.stl(*arguments))
+        return kept["_surface"]
 
 
 Body = Annotated[Sphere | Box | Cylinder | Stl, Field(discriminator="shape")]

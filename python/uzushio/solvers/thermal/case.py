@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
 from uzushio._base.config.lengths import Coefficient
 from uzushio._base.config.paths import NamedFile
 from uzushio._base.config.section import Count, Positive, Section, unit
+from uzushio._base.config.yaml_document import ranks_of
 from uzushio._base.config.yaml_file import KeyPath
 from uzushio.case.model import Length
 from uzushio.errors import SettingsError
@@ -334,11 +335,11 @@ class ThermalCase(BlockCase):
             yield ("bodies", name, "conduction"), list(body.conduction)
 
     @model_validator(mode="after")
-    def _bodies_fit(self) -> Self:
+    def _bodies_fit(self, info: ValidationInfo) -> Self:
         faces = [axis.positions() for axis in self.grid.axes]
         for name, body in self.bodies.items():
             try:
-                surface = body.surface()
+                surface = body.surface(ranks_of(info))
             except ValueError as error:
                 raise SettingsError(error, ("bodies", name)) from error
             corners = surface.corners

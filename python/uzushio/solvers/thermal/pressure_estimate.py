@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,13 +45,12 @@ def pressure_arrays(case: ThermalCase, ranks: int) -> float:
         b=open_faces if case.bodies else None,
         solver=case.numerics.solver,
     )
-    _, report = solver.solve(np.zeros(shape))
-    more = _TRANSPOSED if report.solver == "fft" and ranks > 1 else 0
+    more = _TRANSPOSED if solver.name == "fft" and ranks > 1 else 0
     return solver.bytes / (8.0 * np.prod(shape)) + more
 
 
-def stall_note(case: ThermalCase) -> str | None:
-    """Return a warning if an iterative solver that the case names does not converge.
+def stall_notes(case: ThermalCase) -> Iterator[str]:
+    """Yield a warning if an iterative solver that the case names does not converge.
 
     It is tried with random values and without bodies, on the grid, or on a coarser one with the
     same stretching.
@@ -59,7 +59,7 @@ def stall_note(case: ThermalCase) -> str | None:
 
     numerics = case.numerics
     if numerics.solver in ("auto", "fft", "cg/fft"):
-        return None
+        return
     faces = []
     longest = round(_TRIAL_CELLS ** (1 / len(case.grid.axes)))
     for axis in case.grid.axes:
@@ -80,8 +80,8 @@ def stall_note(case: ThermalCase) -> str | None:
         volumes = np.multiply.outer(volumes, np.diff(line))
     _, report = solver.solve(values - (values * volumes).sum() / volumes.sum())
     if report.converged:
-        return None
-    return (
+        return
+    yield (
         f"the pressure solver '{report.solver}' does not converge with cells that are so much "
         f"longer than wide: its residual is {report.residual:.1e} after {report.iterations} "
         "iterations, tried without bodies. Use numerics.solver: auto, a larger "

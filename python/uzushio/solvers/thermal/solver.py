@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import fsum, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from uzushio.solvers.contract import (
 from uzushio.solvers.thermal.bodies import Stl
 from uzushio.solvers.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.solvers.thermal.initial import InitialFields
-from uzushio.solvers.thermal.pressure_estimate import pressure_arrays, stall_note
+from uzushio.solvers.thermal.pressure_estimate import pressure_arrays, stall_notes
 from uzushio.solvers.thermal.series import NAME as SERIES
 from uzushio.solvers.thermal.series import Series
 from uzushio.solvers.thermal.slices import conducts
@@ -73,7 +73,6 @@ class ThermalSolver(BlockSolver):
                 "with some."
             )
         found = super().estimate(case, ranks)
-        note = stall_note(case)
         arrays = pressure_arrays(case, ranks)
         if case.bodies:
             arrays += 1 + len(case.grid.axes)  # phase of cells, open faces
@@ -82,7 +81,7 @@ class ThermalSolver(BlockSolver):
             found,
             memory_per_rank=found.memory_per_rank + round(arrays * field),
             field_arrays=found.field_arrays + arrays,
-            notes=(note,) if note else (),
+            notes=stall_notes(case),
             result_notes=tuple(notes),
         )
 
@@ -96,24 +95,27 @@ class ThermalSolver(BlockSolver):
 
         small = smaller(cast(ThermalCase, case))
         try:
-            seconds = minimum_step(cls(small, MPI.COMM_SELF).core)
+            seconds = minimum_step(cls(small, MPI.COMM_SELF).begin().core)
         except (CaseError, SolverDivergedError):
             return None
         busiest = cls._make(case).estimate(ranks)["cells"]
         return float(seconds * busiest / prod(axis.cells for axis in small.grid.axes))
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
-        """Allocate, and set the initial fields without divergence (collective)."""
-        with _diverging("In the set-up"):
-            super().__init__(case, comm)
+        """Allocate (collective)."""
+        super().__init__(case, comm)
         self._scalars = list(cast(ThermalCase, case).scalars)
         self._bodies = list(cast(ThermalCase, case).bodies)
         self._transfers = _transfers(cast(ThermalCase, case))
         self._series = Series(["energy", *self._transfers, *self._force_names()])
-        with collective(comm):
-            self._set_initial_fields(InitialFields(cast(ThermalCase, case)))
+
+    def begin(self) -> Self:
+        """Set the initial fields, without divergence (collective)."""
+        with collective(self.comm):
+            self._set_initial_fields(InitialFields(cast(ThermalCase, self.case)))
         with _diverging("At the start"):
             self.core.start(0.0)
+        return self
 
     def _set_initial_fields(self, initial: InitialFields) -> None:
         for number, (_, box) in enumerate(self._blocks):
