@@ -18,19 +18,19 @@
 #include <utility>
 #include <vector>
 
+#include "linalg/fftw.hpp"
 #include "linalg/grid_operator.hpp"
 #include "linalg/solvers.hpp"
 #include "parallel/aligned_array.hpp"
-#include "spectral/fftw.hpp"
 #include "support/elliptic_case.hpp"
 
 namespace {
 
 using namespace uzushio::linalg;
+using uzushio::linalg::Plan;
 using uzushio::parallel::AlignedArray;
 using uzushio::parallel::SectionMonitor;
 using uzushio::parallel::Traffic;
-using uzushio::spectral::Plan;
 
 constexpr double tolerance = 1e-8;
 
@@ -269,7 +269,7 @@ class Transforms {
     explicit Transforms(int n)
         : real_(std::size_t(n) * n * n), complex_(std::size_t(n) * n * (n / 2 + 1)) {
         const int shape[] = {n, n};
-        auto* coefficients = uzushio::spectral::fftw_cast(complex_.data());
+        auto* coefficients = uzushio::linalg::fftw_cast(complex_.data());
         forward_.reset(fftw_plan_many_dft_r2c(2, shape, n, real_.data(), nullptr, 1, n * n,
                                               coefficients, nullptr, 1, n * (n / 2 + 1),
                                               FFTW_MEASURE));
@@ -303,7 +303,7 @@ class Transforms {
             real_[i] = static_cast<double>(i % 7);
     }
     AlignedArray<double> real_;
-    AlignedArray<uzushio::spectral::Complex> complex_;
+    AlignedArray<uzushio::linalg::Complex> complex_;
     Plan forward_, back_;
     double seconds_ = std::numeric_limits<double>::max();
 };
@@ -313,12 +313,12 @@ class Transforms {
 class CachedFfts {
   public:
     explicit CachedFfts(int n) : n_(n), tile_(std::size_t(n) * columns) {
-        auto* tile = uzushio::spectral::fftw_cast(tile_.data());
+        auto* tile = uzushio::linalg::fftw_cast(tile_.data());
         plan_.reset(fftw_plan_many_dft(1, &n_, columns, tile, nullptr, columns, 1, tile, nullptr,
                                        columns, 1, FFTW_FORWARD, FFTW_MEASURE));
     }
     void operator()() {
-        std::fill_n(tile_.data(), tile_.size(), uzushio::spectral::Complex{});
+        std::fill_n(tile_.data(), tile_.size(), uzushio::linalg::Complex{});
         seconds_ = std::min(seconds_, seconds_of([&] {
                                 for (int pass = 0; pass < 4; ++pass)
                                     for (int tile = 0; tile < n_ * n_ / (2 * columns); ++tile)
@@ -330,7 +330,7 @@ class CachedFfts {
   private:
     static constexpr int columns = 8;
     int n_;
-    AlignedArray<uzushio::spectral::Complex> tile_;
+    AlignedArray<uzushio::linalg::Complex> tile_;
     Plan plan_;
     double seconds_ = std::numeric_limits<double>::max();
 };

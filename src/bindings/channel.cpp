@@ -25,14 +25,14 @@ namespace {
 using channel::Parameters;
 using channel::PhysicalOutput;
 using channel::Solver;
-using Profile = nb::ndarray<const spectral::Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Profile = nb::ndarray<const linalg::Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double>;
 
-std::span<const spectral::Complex> span(const Profile& profile) {
+std::span<const linalg::Complex> span(const Profile& profile) {
     return {profile.data(), profile.size()};
 }
 
-parallel::Planes spectral_field(const Solver& solver, const std::string& name) {
+channel::Planes spectral_field(const Solver& solver, const std::string& name) {
     if (name == "u")
         return solver.velocity().u;
     if (name == "v")
@@ -120,10 +120,10 @@ void bind_channel(nb::module_& module) {
     nb::enum_<channel::Forcing>(module, "Forcing")
         .value("pressure_gradient", channel::Forcing::pressure_gradient)
         .value("flow_rate", channel::Forcing::flow_rate);
-    nb::enum_<spectral::Dealiasing>(module, "Dealiasing")
-        .value("three_halves", spectral::Dealiasing::three_halves)
-        .value("two_thirds", spectral::Dealiasing::two_thirds)
-        .value("none", spectral::Dealiasing::none);
+    nb::enum_<channel::Dealiasing>(module, "Dealiasing")
+        .value("three_halves", channel::Dealiasing::three_halves)
+        .value("two_thirds", channel::Dealiasing::two_thirds)
+        .value("none", channel::Dealiasing::none);
 
     nb::class_<Parameters>(module, "Parameters")
         .def(nb::init<>())
@@ -199,9 +199,9 @@ void bind_channel(nb::module_& module) {
                "Seconds of one step's transforms through FFTW alone.");
     module.def("min_bytes", &channel::min_bytes, "solver"_a,
                "Minimum of bytes that a step of this rank moves between memory and processor.");
-    module.def("import_wisdom", &spectral::import_wisdom, "wisdom"_a,
+    module.def("import_wisdom", &linalg::import_wisdom, "wisdom"_a,
                "Plan with these measurements only from now on; false if they cannot be parsed.");
-    module.def("wisdom", &spectral::export_wisdom, "Measurements of the FFT planner, as text.");
+    module.def("wisdom", &linalg::export_wisdom, "Measurements of the FFT planner, as text.");
 }
 
 } // namespace uzushio::bindings

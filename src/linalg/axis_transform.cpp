@@ -16,8 +16,6 @@ namespace {
 
 constexpr int lanes = AxisTransform::lanes;
 
-using spectral::Plan;
-
 /// Return a plan of complex FFTs in place, of rows with `columns` values each.
 Plan plan_rows(parallel::AlignedArray<double>& work, int n, int columns, int sign) {
     auto* data = reinterpret_cast<fftw_complex*>(work.data());

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "linalg/equation.hpp"
+#include "linalg/fftw.hpp"
 #include "parallel/aligned_array.hpp"
-#include "spectral/fftw.hpp"
 
 namespace uzushio::linalg {
 
@@ -92,7 +92,7 @@ class AxisTransform {
     parallel::AlignedArray<double> work_;         ///< [n][lanes]
     parallel::AlignedArray<double> tile_; ///< [n][lanes], of columns that are not contiguous
     std::vector<double> forward_matrix_, inverse_matrix_; ///< [row][column], of a stretched axis
-    spectral::Plan forward_, inverse_;
+    Plan forward_, inverse_;
 };
 
 } // namespace uzushio::linalg

@@ -7,16 +7,14 @@
 #include <numbers>
 #include <vector>
 
-#include "linalg/tridiagonal.hpp"
+#include "solvers/channel/plane_transform.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 #include "solvers/channel/wall_grid.hpp"
-#include "spectral/plane_transform.hpp"
 
-namespace uzushio::spectral {
+namespace uzushio::channel {
 namespace {
 
 using parallel::Exchange;
-using parallel::Fields;
-using parallel::Planes;
 
 int ranks() {
     int size = 0;
@@ -35,7 +33,7 @@ class Transform : public testing::TestWithParam<Dealiasing> {
     static constexpr int nx = 20, ny = 18, planes = 5;
     parallel::SectionMonitor sections_;
     parallel::Traffic traffic_;
-    parallel::ProcessGrid grid_{MPI_COMM_WORLD, ranks(), 1};
+    ProcessGrid grid_{MPI_COMM_WORLD, ranks(), 1};
     PlaneTransform transform_{grid_, Modes::of(nx, ny, GetParam()), 2, 2, sections_, traffic_};
 
     /// Transform to spectral space into `out`, two planes at a time, with a shorter last batch.
@@ -135,7 +133,7 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
     const std::string scheme = GetParam();
     parallel::SectionMonitor sections;
     parallel::Traffic traffic;
-    const parallel::ProcessGrid grid(MPI_COMM_WORLD, py, pz);
+    const ProcessGrid grid(MPI_COMM_WORLD, py, pz);
     std::vector<double> faces;
     for (int k = 0; k <= nz; ++k)
         faces.push_back(1.0 - std::cos(std::numbers::pi * (0.1 + 0.8 * k / nz)) /
@@ -147,7 +145,7 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
     const auto& modes = transform.modes();
     const int local = transform.local_modes();
     Fields phi(1, planes.size(), local), factors(1, planes.size(), local);
-    auto solver = linalg::make_tridiagonal(scheme, {grid, nz, local, 1, 3, sections, traffic});
+    auto solver = make_tridiagonal(scheme, {grid, nz, local, 1, 3, sections, traffic});
 
     // Given the discrete source of phi = cos(2 x + y) g(z): -k² g + D g with D as in the solver.
     const auto g = [&](int k) {
@@ -191,7 +189,7 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
                 phi.view().im(first + b)[m] = value.imag();
             }
     }
-    const linalg::SolveStage stages[] = {
+    const SolveStage stages[] = {
         {{{&rows, shift.data(), {phi.view()}, factors.view()}}, {}, nullptr, nullptr}};
     solver->solve(stages);
     for (int first = 0; first < planes.size(); first += batch) {
@@ -237,4 +235,4 @@ INSTANTIATE_TEST_SUITE_P(Schemes, Poisson,
                          testing::Values("pipelined", "transpose", "partitioned"));
 
 } // namespace
-} // namespace uzushio::spectral
+} // namespace uzushio::channel

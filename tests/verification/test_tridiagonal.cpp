@@ -8,14 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "linalg/thomas.hpp"
-#include "linalg/tridiagonal.hpp"
+#include "solvers/channel/thomas.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 namespace {
 
-using parallel::Fields;
-using parallel::Planes;
 using parallel::Range;
 
 constexpr int planes = 13; // divides by no number of ranks but one
@@ -83,7 +81,7 @@ class Scheme : public testing::TestWithParam<std::tuple<std::string, int>> {
             shift_.push_back(0.01 * m * m);
     }
 
-    parallel::ProcessGrid grid_{MPI_COMM_WORLD, 1, ranks()};
+    ProcessGrid grid_{MPI_COMM_WORLD, 1, ranks()};
     Range mine_ = parallel::block(planes, ranks(), grid_.column().rank());
     std::vector<double> shift_;
     parallel::SectionMonitor sections_;
@@ -184,7 +182,7 @@ TEST(TridiagonalSchemes, FindTheSameSolutionsWithOnePlaneARank) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const int rows_of_all = size + 1, modes = 7;
     const Rows rows = some_rows(rows_of_all);
-    const parallel::ProcessGrid grid(MPI_COMM_WORLD, 1, size);
+    const ProcessGrid grid(MPI_COMM_WORLD, 1, size);
     const Range mine = parallel::block(rows_of_all, size, rank);
     const std::vector<double> shift(modes, 0.5);
     std::vector<double> solution(static_cast<std::size_t>(rows_of_all)), factors(solution);
@@ -217,7 +215,7 @@ TEST(TridiagonalSchemes, FindTheSameSolutionsWithOnePlaneARank) {
 TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorWithTheKnownNames) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const parallel::ProcessGrid grid(MPI_COMM_WORLD, 1, size);
+    const ProcessGrid grid(MPI_COMM_WORLD, 1, size);
     parallel::SectionMonitor sections;
     parallel::Traffic traffic;
     try {
@@ -229,4 +227,4 @@ TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorWithTheKnownNames) {
 }
 
 } // namespace
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

@@ -11,11 +11,7 @@ namespace uzushio::channel {
 using parallel::AlignedArray;
 using parallel::block;
 using parallel::Exchange;
-using parallel::Planes;
 namespace section = parallel::section;
-using spectral::Complex;
-using spectral::Modes;
-using spectral::PlaneTransform;
 
 namespace {
 
@@ -86,7 +82,7 @@ double max_rate(int n, double a, double b, double c, const Cell& cell, double& s
 
 } // namespace
 
-Convection::Convection(const Parameters& p, const parallel::ProcessGrid& grid, const WallGrid& wall,
+Convection::Convection(const Parameters& p, const ProcessGrid& grid, const WallGrid& wall,
                        parallel::SectionMonitor& sections, parallel::Traffic& traffic)
     : grid_(grid), wall_(wall), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
       transform_(grid, Modes::of(p.nx, p.ny, p.dealiasing),

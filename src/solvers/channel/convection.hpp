@@ -2,20 +2,20 @@
 
 #include <vector>
 
-#include "parallel/planes.hpp"
-#include "parallel/process_grid.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 #include "solvers/channel/parameters.hpp"
+#include "solvers/channel/plane_transform.hpp"
+#include "solvers/channel/planes.hpp"
+#include "solvers/channel/process_grid.hpp"
 #include "solvers/channel/wall_grid.hpp"
-#include "spectral/plane_transform.hpp"
 
 namespace uzushio::channel {
 
 /// Velocity components, or other vectors, on the staggered grid.
 struct Velocity {
-    parallel::Planes u, v, w;
+    Planes u, v, w;
 };
 
 /// Convective terms in divergence form, in one pass over the planes from the lower wall to the
@@ -28,9 +28,8 @@ struct Velocity {
 /// one transform: the pressure of the solver is p + w w.
 class Convection {
   public:
-    Convection(const Parameters& parameters, const parallel::ProcessGrid& grid,
-               const WallGrid& wall, parallel::SectionMonitor& sections,
-               parallel::Traffic& traffic);
+    Convection(const Parameters& parameters, const ProcessGrid& grid, const WallGrid& wall,
+               parallel::SectionMonitor& sections, parallel::Traffic& traffic);
 
     /// Compute n = -div(velocity velocity) on all planes of this rank (collective). The ghost
     /// planes of u and v above and of w below must be up to date.
@@ -40,7 +39,7 @@ class Convection {
     /// wave numbers reach pi/dx, those of differences in z only 1/dz.
     double evaluate_with_rate(const Velocity& velocity, const Velocity& n);
 
-    [[nodiscard]] spectral::PlaneTransform& transform() { return transform_; }
+    [[nodiscard]] PlaneTransform& transform() { return transform_; }
     [[nodiscard]] std::size_t bytes() const;
 
     /// Fields that `evaluate` must move between memory and processor: the velocity is read, three
@@ -62,10 +61,10 @@ class Convection {
         return values.data() + std::ptrdiff_t{row} * pitch_;
     }
 
-    const parallel::ProcessGrid& grid_;
+    const ProcessGrid& grid_;
     const WallGrid& wall_;
     parallel::Range planes_;
-    spectral::PlaneTransform transform_;
+    PlaneTransform transform_;
     std::ptrdiff_t pitch_;
     double per_dx_, per_dy_;
     std::vector<double> kx_, ky_; ///< wave numbers of this rank's columns

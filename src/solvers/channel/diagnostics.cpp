@@ -5,8 +5,6 @@
 
 namespace uzushio::channel {
 
-using parallel::Planes;
-
 double Solver::sum(double local) {
     MPI_Allreduce(MPI_IN_PLACE, &local, 1, MPI_DOUBLE, MPI_SUM, grid_.all().get());
     return local;

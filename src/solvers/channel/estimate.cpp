@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "linalg/partitioned.hpp"
-#include "linalg/pipelined.hpp"
 #include "parallel/block.hpp"
-#include "parallel/planes.hpp"
-#include "spectral/plane_transform.hpp"
+#include "solvers/channel/partitioned.hpp"
+#include "solvers/channel/pipelined.hpp"
+#include "solvers/channel/plane_transform.hpp"
+#include "solvers/channel/planes.hpp"
 
 namespace uzushio::channel {
 
@@ -33,11 +33,11 @@ struct Part {
     bool below, above;
 };
 
-std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& part) {
+std::int64_t memory(const Parameters& p, const Modes& m, const Part& part) {
     const bool shared = p.py > 1;
     const bool tall = p.pz > 1;
     const std::int64_t field =
-        parallel::Fields::size(static_cast<int>(part.planes), static_cast<int>(part.modes)) * real;
+        Fields::size(static_cast<int>(part.planes), static_cast<int>(part.modes)) * real;
     const std::int64_t slot = shared ? part.batch * (m.my * part.waves + part.rows * m.kx) * complex
                                      : m.my * part.pitch * complex;
     const std::int64_t row = (m.mx + 7) / 8 * 8;
@@ -46,10 +46,10 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     const std::int64_t halo = tall ? 32 * part.modes * real : 0;
     std::int64_t solve = 0;
     if (!tall || p.scheme == "pipelined")
-        solve = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
-                (1 + (tall ? sweeps * 2 * linalg::Pipelined::max_in_flight * max_values : 0));
+        solve = Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
+                (1 + (tall ? sweeps * 2 * Pipelined::max_in_flight * max_values : 0));
     else if (p.scheme == "partitioned")
-        solve = static_cast<std::int64_t>(linalg::Partitioned::bytes_of(
+        solve = static_cast<std::int64_t>(Partitioned::bytes_of(
                     static_cast<int>(part.ends), static_cast<int>(part.all_ends),
                     static_cast<int>(part.modes), static_cast<int>(part.columns), max_values)) /
                     real +
@@ -61,7 +61,7 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
            (m.mx / 2 + 1) * complex + convection + halo + solve * real;
 }
 
-Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part) {
+Traffic one_step(const Parameters& p, const Modes& m, const Part& part) {
     Traffic traffic;
     if (p.py > 1) {
         auto& sent = traffic[Exchange::transpose_xy];
@@ -75,7 +75,7 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
     const int up = part.above ? 1 : 0;
     const int down = part.below ? 1 : 0;
     if (p.pz > 1 && p.scheme == "pipelined") {
-        const int size = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
+        const int size = Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
         auto& sent = traffic[Exchange::pipeline];
         // In each substep, for the momentum and for the pressure, up and down.
         sent.exchanges = substeps * 2 * (up + down) * ((part.modes + size - 1) / size);
@@ -127,11 +127,11 @@ std::set<int> positions(int parts, std::initializer_list<int> totals) {
 
 Estimate estimate(const Parameters& p) {
     check(p);
-    const auto modes = spectral::Modes::of(p.nx, p.ny, p.dealiasing);
+    const auto modes = Modes::of(p.nx, p.ny, p.dealiasing);
     Estimate result;
     std::int64_t all_ends = 0;
     for (int z = 0; z < p.pz; ++z)
-        all_ends += linalg::Partitioned::interface_rows(block(p.nz(), p.pz, z).size());
+        all_ends += Partitioned::interface_rows(block(p.nz(), p.pz, z).size());
     const int wide = block(modes.kx, p.py, 0).size() * modes.columns_y();
     const int narrow = block(modes.kx, p.py, p.py - 1).size() * modes.columns_y();
     for (const int z : positions(p.pz, {p.nz(), wide, narrow}))
@@ -141,10 +141,10 @@ Estimate estimate(const Parameters& p) {
             part.rows = block(modes.my, p.py, y).size();
             part.waves = block(modes.kx, p.py, y).size();
             part.modes = part.waves * modes.columns_y();
-            part.batch = spectral::PlaneTransform::batch_for(modes, p.py);
-            part.pitch = spectral::PlaneTransform::padded(static_cast<int>(part.waves));
+            part.batch = PlaneTransform::batch_for(modes, p.py);
+            part.pitch = PlaneTransform::padded(static_cast<int>(part.waves));
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
-            part.ends = linalg::Partitioned::interface_rows(static_cast<int>(part.planes));
+            part.ends = Partitioned::interface_rows(static_cast<int>(part.planes));
             part.all_ends = all_ends;
             part.below = z > 0;
             part.above = z + 1 < p.pz;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "spectral/modes.hpp"
+#include "solvers/channel/modes.hpp"
 
 namespace uzushio::channel {
 
@@ -23,8 +23,8 @@ struct Parameters {
     double viscosity = 0;
     Forcing forcing = Forcing::pressure_gradient;
     double drive = 0; ///< minus the mean pressure gradient, or the bulk velocity
-    spectral::Dealiasing dealiasing = spectral::Dealiasing::three_halves;
-    std::string scheme = "pipelined"; ///< of the tridiagonal solves: see `linalg::make_tridiagonal`
+    Dealiasing dealiasing = Dealiasing::three_halves;
+    std::string scheme = "pipelined"; ///< of the tridiagonal solves: see `make_tridiagonal`
     int py = 1;
     int pz = 1;
 

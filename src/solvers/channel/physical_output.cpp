@@ -9,9 +9,9 @@ namespace uzushio::channel {
 
 namespace {
 
-spectral::Modes output_modes(const Solver& solver) {
+Modes output_modes(const Solver& solver) {
     const auto& p = solver.parameters();
-    auto modes = spectral::Modes::of(p.nx, p.ny, p.dealiasing);
+    auto modes = Modes::of(p.nx, p.ny, p.dealiasing);
     modes.mx = p.nx;
     modes.my = p.ny;
     return modes;
@@ -29,7 +29,7 @@ std::size_t PhysicalOutput::plane_size() const {
            static_cast<std::size_t>(transform_.modes().mx);
 }
 
-void PhysicalOutput::write_plane(const parallel::Planes& field, int k, double* to) {
+void PhysicalOutput::write_plane(const Planes& field, int k, double* to) {
     const int nx = transform_.modes().mx;
     transform_.begin_inverse(0, field, k, 1, {0, field.planes});
     transform_.end_inverse(0);
@@ -41,7 +41,7 @@ void PhysicalOutput::write_plane(const parallel::Planes& field, int k, double* t
                            {.flops = transform_.row_flops() * rows().size()});
 }
 
-void PhysicalOutput::write(const parallel::Planes& field, std::span<double> out) {
+void PhysicalOutput::write(const Planes& field, std::span<double> out) {
     assert(out.size() == static_cast<std::size_t>(field.planes) * plane_size());
     solver_.sections().mark();
     for (int k = 0; k < field.planes; ++k)
@@ -50,7 +50,7 @@ void PhysicalOutput::write(const parallel::Planes& field, std::span<double> out)
 
 void PhysicalOutput::write_pressure(std::span<double> out) {
     const auto w = solver_.velocity().w;
-    parallel::Planes ghost = w; // plane of the face below the first cell
+    Planes ghost = w; // plane of the face below the first cell
     ghost.base = w.re(-1);
     ghost.planes = 1;
     const auto size = plane_size();

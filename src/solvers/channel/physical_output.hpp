@@ -15,17 +15,17 @@ class PhysicalOutput {
     [[nodiscard]] parallel::Range rows() const { return transform_.rows(); }
     /// Write planes [planes][rows][nx] of one spectral field of the solver to `out` (collective).
     /// Allocates nothing of the size of a field.
-    void write(const parallel::Planes& field, std::span<double> out);
+    void write(const Planes& field, std::span<double> out);
     /// Write the pressure without the w² that the solver's pressure includes (collective).
     void write_pressure(std::span<double> out);
 
   private:
     [[nodiscard]] std::size_t plane_size() const;
-    void write_plane(const parallel::Planes& field, int k, double* to);
+    void write_plane(const Planes& field, int k, double* to);
 
     Solver& solver_;
     parallel::Traffic traffic_; ///< separate from that of steps
-    spectral::PlaneTransform transform_;
+    PlaneTransform transform_;
     parallel::AlignedArray<double> row_;
 };
 

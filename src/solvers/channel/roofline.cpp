@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "linalg/fftw.hpp"
 #include "parallel/min_seconds.hpp"
-#include "spectral/fftw.hpp"
 
 namespace uzushio::channel {
 
+using linalg::fftw_cast;
+using linalg::Plan;
 using parallel::min_seconds;
-using spectral::fftw_cast;
-using spectral::Plan;
 
 double fft_seconds(Solver& solver, int repeats) {
     const auto& transform = solver.transform();
@@ -21,7 +21,7 @@ double fft_seconds(Solver& solver, int repeats) {
     const auto complexes =
         static_cast<std::size_t>(pitch) * static_cast<std::size_t>(std::max(modes.my, rows));
     parallel::AlignedArray<double> physical(doubles);
-    parallel::AlignedArray<spectral::Complex> plane(complexes);
+    parallel::AlignedArray<linalg::Complex> plane(complexes);
     fftw_complex* y = fftw_cast(plane.data());
     const int nx[] = {modes.mx};
     const int ny[] = {modes.my};

@@ -6,7 +6,6 @@
 namespace uzushio::channel {
 
 using parallel::AlignedArray;
-using parallel::Planes;
 
 namespace {
 

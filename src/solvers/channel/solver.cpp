@@ -7,16 +7,14 @@
 #include <numbers>
 
 #include "domain/next_step.hpp"
-#include "linalg/thomas.hpp"
+#include "solvers/channel/thomas.hpp"
 
 namespace uzushio::channel {
 
 using parallel::block;
 using parallel::Exchange;
-using parallel::Planes;
 using parallel::Range;
 namespace section = parallel::section;
-using spectral::Complex;
 
 namespace {
 
@@ -69,7 +67,7 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMon
     row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factors_.resize(static_cast<std::size_t>(wall_.cells()));
-    tridiagonal_ = linalg::make_tridiagonal(
+    tridiagonal_ = make_tridiagonal(
         parameters.scheme, {grid_, wall_.cells(), modes_, 2, max_values, sections_, traffic_});
 }
 
@@ -112,19 +110,18 @@ void Solver::advance(double dt) {
 void Solver::solve_along_z(const Substep& s) {
     const double time = s.share() * s.dt;
     // The momentum stage uses up the previous terms: the projection may overwrite them.
-    const linalg::SolveStage stages[] = {
-        momentum_stage(s, previous_terms_),
-        projection_stage({.velocity = velocity_,
-                          .time = time,
-                          .diffusion = 0.5 * time * parameters_.viscosity,
-                          .adds_to_pressure = true,
-                          .scratch = previous_terms_})};
+    const SolveStage stages[] = {momentum_stage(s, previous_terms_),
+                                 projection_stage({.velocity = velocity_,
+                                                   .time = time,
+                                                   .diffusion = 0.5 * time * parameters_.viscosity,
+                                                   .adds_to_pressure = true,
+                                                   .scratch = previous_terms_})};
     const int fields = solve_passes - (s.is_first() ? 3 : 0); // no terms before
     const parallel::Section solve(sections_, "solves along z", {.bytes = bytes_of(fields)});
     tridiagonal_->solve(stages);
 }
 
-linalg::SolveStage Solver::momentum_stage(const Substep& s, const Velocity& previous_terms) {
+SolveStage Solver::momentum_stage(const Substep& s, const Velocity& previous_terms) {
     const double a = 0.5 * s.share() * s.dt * parameters_.viscosity;
     helmholtz(wall_.at_centres(), a, centre_rows_);
     helmholtz(wall_.at_faces(), a, face_rows_);
@@ -136,7 +133,7 @@ linalg::SolveStage Solver::momentum_stage(const Substep& s, const Velocity& prev
             explicit_flops * planes_.size()};
 }
 
-linalg::SolveStage Solver::projection_stage(const Projection& projection) {
+SolveStage Solver::projection_stage(const Projection& projection) {
     assert(projection.time > 0);
     const Velocity& scratch = projection.scratch;
     return {{{&wall_.pressure(), poisson_shift_.data(), {scratch.u}, scratch.w}},
@@ -160,9 +157,8 @@ void Solver::hold_flow_rate(const Substep& s) {
     auto& g = mean_response_;
     std::fill(g.begin(), g.end(), s.share() * s.dt);
     double response = 0; // its mean over the cross-section
-    linalg::solve_one(centre_rows_, g, mean_factors_, [&](std::size_t k) {
-        response += 0.5 * wall_.height(static_cast<int>(k)) * g[k];
-    });
+    solve_one(centre_rows_, g, mean_factors_,
+              [&](std::size_t k) { response += 0.5 * wall_.height(static_cast<int>(k)) * g[k]; });
     const double gradient = (parameters_.drive - bulk_velocity()) / response;
     traffic_.add(Exchange::reduction, 1, sizeof(double));
     if (holds_mean())
@@ -207,11 +203,11 @@ void Solver::project() {
     for (int k = 0; k < planes_.size(); ++k)
         std::fill_n(p_.re(k), 2 * modes_, 0.0);
     const auto project = [&](const Velocity& field, bool adds_to_pressure) {
-        const linalg::SolveStage stages[] = {projection_stage({.velocity = field,
-                                                               .time = 1.0,
-                                                               .diffusion = 0.0,
-                                                               .adds_to_pressure = adds_to_pressure,
-                                                               .scratch = previous_terms_})};
+        const SolveStage stages[] = {projection_stage({.velocity = field,
+                                                       .time = 1.0,
+                                                       .diffusion = 0.0,
+                                                       .adds_to_pressure = adds_to_pressure,
+                                                       .scratch = previous_terms_})};
         sections_.mark();
         tridiagonal_->solve(stages);
         exchange_ghosts();
@@ -231,7 +227,7 @@ double Solver::measure_rate() {
 }
 
 void Solver::use_wisdom(const std::string& wisdom) {
-    if (spectral::import_wisdom(wisdom))
+    if (linalg::import_wisdom(wisdom))
         convection_.transform().replan();
 }
 

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "linalg/tridiagonal.hpp"
-#include "parallel/halo.hpp"
-#include "parallel/planes.hpp"
-#include "parallel/process_grid.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 #include "solvers/channel/convection.hpp"
+#include "solvers/channel/halo.hpp"
 #include "solvers/channel/parameters.hpp"
+#include "solvers/channel/planes.hpp"
+#include "solvers/channel/process_grid.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 #include "solvers/channel/wall_grid.hpp"
 
 namespace uzushio::channel {
@@ -44,8 +44,8 @@ class Solver {
 
     /// Add profiles of the Fourier mode with wave numbers (kx, ky), kx >= 0: u and v at all
     /// centres, w at the upper faces. The mode (-kx, -ky) is the conjugate of this one. Local.
-    void add_mode(int kx, int ky, std::span<const spectral::Complex> u,
-                  std::span<const spectral::Complex> v, std::span<const spectral::Complex> w);
+    void add_mode(int kx, int ky, std::span<const Complex> u, std::span<const Complex> v,
+                  std::span<const Complex> w);
     /// Project the velocity onto divergence-free fields and compute its pressure, after modes or
     /// planes were set.
     void project();
@@ -72,13 +72,13 @@ class Solver {
     [[nodiscard]] std::pair<double, double> convective_power();
 
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
-    [[nodiscard]] const parallel::ProcessGrid& grid() const { return grid_; }
+    [[nodiscard]] const ProcessGrid& grid() const { return grid_; }
     [[nodiscard]] const WallGrid& wall() const { return wall_; }
-    [[nodiscard]] spectral::PlaneTransform& transform() { return convection_.transform(); }
+    [[nodiscard]] PlaneTransform& transform() { return convection_.transform(); }
     [[nodiscard]] parallel::Range planes() const { return planes_; }
     [[nodiscard]] Velocity velocity() const { return velocity_; }
     /// Return the pressure plus the mean of w² over the cell (see Convection).
-    [[nodiscard]] parallel::Planes pressure() const { return p_; }
+    [[nodiscard]] Planes pressure() const { return p_; }
     [[nodiscard]] const std::vector<double>& kx() const { return kx_; }
     [[nodiscard]] const std::vector<double>& ky() const { return ky_; }
     [[nodiscard]] const std::vector<double>& k2() const { return k2_; }
@@ -118,38 +118,37 @@ class Solver {
     void solve_along_z(const Substep& s);
     /// Return the stage that advances the velocity without a new pressure. Each chunk of
     /// `previous_terms` is added to the right-hand side and then overwritten by factors.
-    [[nodiscard]] linalg::SolveStage momentum_stage(const Substep& s,
-                                                    const Velocity& previous_terms);
+    [[nodiscard]] SolveStage momentum_stage(const Substep& s, const Velocity& previous_terms);
     void add_explicit_terms(const Substep& s, const Velocity& previous_terms,
                             parallel::Range modes);
     /// Return the stage that computes the potential and subtracts its gradient.
-    [[nodiscard]] linalg::SolveStage projection_stage(const Projection& projection);
+    [[nodiscard]] SolveStage projection_stage(const Projection& projection);
     void compute_divergence(const Projection& projection, parallel::Range modes);
     void subtract_gradient(const Projection& projection, parallel::Range modes);
     void hold_flow_rate(const Substep& s);
     [[nodiscard]] double sum(double local);
     [[nodiscard]] bool holds_mean() const { return grid_.plane().rank() == 0; }
     /// Return the sum of weight times Re(a conj(b)) over this rank's modes of plane k.
-    [[nodiscard]] double power(const parallel::Planes& a, const parallel::Planes& b, int k) const;
+    [[nodiscard]] double power(const Planes& a, const Planes& b, int k) const;
 
     Parameters parameters_;
     WallGrid wall_;
-    parallel::ProcessGrid grid_;
+    ProcessGrid grid_;
     parallel::Range planes_;
     parallel::SectionMonitor& sections_;
     parallel::Traffic traffic_;
     Convection convection_;
     int modes_;
-    parallel::Fields fields_;                          ///< storage of the ten fields below
+    Fields fields_;                                    ///< storage of the ten fields below
     std::vector<double> kx_, ky_, k2_, poisson_shift_; ///< of each mode of a plane
     Velocity velocity_;
     Velocity terms_;          ///< convective terms of this substep; scratch between steps
     Velocity previous_terms_; ///< of the substep before; scratch once they have been used
-    parallel::Planes p_;
+    Planes p_;
     parallel::AlignedArray<double> row_; ///< the row below a chunk, before the substep
-    parallel::Halo halo_;
-    std::unique_ptr<linalg::TridiagonalSolver> tridiagonal_;
-    linalg::Rows centre_rows_, face_rows_;
+    Halo halo_;
+    std::unique_ptr<TridiagonalSolver> tridiagonal_;
+    Rows centre_rows_, face_rows_;
     std::vector<double> mean_response_, mean_factors_;
     double fastest_rate_ = 0;
     double pressure_gradient_ = 0;

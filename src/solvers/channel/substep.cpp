@@ -5,7 +5,6 @@
 
 namespace uzushio::channel {
 
-using parallel::Planes;
 using parallel::Range;
 
 void Solver::add_explicit_terms(const Substep& s, const Velocity& previous_terms, Range modes) {
@@ -19,7 +18,7 @@ void Solver::add_explicit_terms(const Substep& s, const Velocity& previous_terms
     // x += dt (gamma terms + zeta previous) + a (D - k²) x - time grad p, for the real or the
     // imaginary part of a component.
     const auto component = [&](auto part, const Planes& x, const Planes& terms,
-                               const Planes& previous, const linalg::Rows& rows, auto gradient) {
+                               const Planes& previous, const Rows& rows, auto gradient) {
         double* __restrict below = row_.data();
         std::copy_n(part(x, -1) + m0, count, below);
         for (int k = 0; k < planes_.size(); ++k) {

@@ -13,7 +13,7 @@ namespace uzushio::channel {
 
 namespace {
 
-void resize(linalg::Rows& rows, std::size_t n) {
+void resize(Rows& rows, std::size_t n) {
     for (auto* part : {&rows.lower, &rows.diagonal, &rows.upper, &rows.weight})
         part->assign(n, 0.0);
 }
@@ -30,7 +30,7 @@ void check(const Parameters& p) {
                  std::to_string(p.faces[k + 1] - p.faces[k]) + "; every height must be positive");
     if (!(p.lx > 0 && p.ly > 0 && p.viscosity > 0))
         fail("the lengths of the box and the viscosity must be positive");
-    const auto modes = spectral::Modes::of(p.nx, p.ny, p.dealiasing);
+    const auto modes = Modes::of(p.nx, p.ny, p.dealiasing);
     if (p.py > modes.kx || p.py > modes.my || p.pz > p.nz())
         fail("a process grid of " + std::to_string(p.py) + " x " + std::to_string(p.pz) +
              " is too fine: it needs py <= " + std::to_string(modes.kx) +
@@ -87,7 +87,7 @@ WallGrid::WallGrid(std::span<const double> faces) : faces_(faces.begin(), faces.
     }
 }
 
-void helmholtz(const linalg::Rows& d, double a, linalg::Rows& rows) {
+void helmholtz(const Rows& d, double a, Rows& rows) {
     resize(rows, d.diagonal.size());
     for (std::size_t k = 0; k < d.diagonal.size(); ++k) {
         rows.lower[k] = -a * d.lower[k];

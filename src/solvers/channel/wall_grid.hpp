@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "linalg/tridiagonal.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
 namespace uzushio::channel {
 
@@ -26,19 +26,19 @@ class WallGrid {
     [[nodiscard]] const std::vector<double>& faces() const { return faces_; }
 
     /// Return the second difference at centres of a profile that is zero on the walls.
-    [[nodiscard]] const linalg::Rows& at_centres() const { return at_centres_; }
+    [[nodiscard]] const Rows& at_centres() const { return at_centres_; }
     /// Return the second difference at upper faces; the row of the upper wall is zero.
-    [[nodiscard]] const linalg::Rows& at_faces() const { return at_faces_; }
+    [[nodiscard]] const Rows& at_faces() const { return at_faces_; }
     /// Return the divergence of the gradient at centres, with no flux through the walls; weight -1.
-    [[nodiscard]] const linalg::Rows& pressure() const { return pressure_; }
+    [[nodiscard]] const Rows& pressure() const { return pressure_; }
 
   private:
     std::vector<double> faces_, centres_, height_, distance_;
-    linalg::Rows at_centres_, at_faces_, pressure_;
+    Rows at_centres_, at_faces_, pressure_;
 };
 
 /// Compute the rows of 1 + a k² - a D, the implicit part of Crank–Nicolson, for second difference
 /// `d`.
-void helmholtz(const linalg::Rows& d, double a, linalg::Rows& rows);
+void helmholtz(const Rows& d, double a, Rows& rows);
 
 } // namespace uzushio::channel

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace uzushio::spectral {
+namespace uzushio::channel {
 
 /// Rule against aliasing errors of products of two fields.
 enum class Dealiasing { three_halves, two_thirds, none };
@@ -39,4 +39,4 @@ struct Modes {
     }
 };
 
-} // namespace uzushio::spectral
+} // namespace uzushio::channel

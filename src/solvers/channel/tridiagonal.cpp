@@ -1,13 +1,13 @@
-#include "linalg/tridiagonal.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
 #include <stdexcept>
 #include <string>
 
-#include "linalg/partitioned.hpp"
-#include "linalg/pipelined.hpp"
-#include "linalg/transposed.hpp"
+#include "solvers/channel/partitioned.hpp"
+#include "solvers/channel/pipelined.hpp"
+#include "solvers/channel/transposed.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme,
                                 "'; must be 'pipelined', 'transpose' or 'partitioned'");
 }
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

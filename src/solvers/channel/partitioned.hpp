@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "linalg/tridiagonal.hpp"
 #include "parallel/aligned_array.hpp"
-#include "parallel/halo.hpp"
+#include "solvers/channel/halo.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 /// Partitioned scheme: each rank eliminates its inner rows, so that its first and last rows make up
 /// one small tridiagonal system with those of the other ranks. An all-to-all gives each rank whole
@@ -42,7 +42,7 @@ class Partitioned final : public TridiagonalSolver {
     /// Return the plane of an interface row.
     [[nodiscard]] int plane(int row) const { return row == 0 ? 0 : planes_.size() - 1; }
 
-    const parallel::ProcessGrid& grid_;
+    const ProcessGrid& grid_;
     int modes_;
     int max_values_; ///< of an interface row for one mode
     parallel::Range planes_;
@@ -52,9 +52,9 @@ class Partitioned final : public TridiagonalSolver {
     parallel::AlignedArray<double> own_;    ///< [rank][row][value][its modes]
     parallel::AlignedArray<double> small_;  ///< [row][value][my modes]
     parallel::AlignedArray<double> solved_; ///< [row, and one of zeros][re, im][my modes]
-    parallel::Halo halo_;
+    Halo halo_;
     parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
 };
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

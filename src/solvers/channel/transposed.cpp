@@ -1,14 +1,13 @@
-#include "linalg/transposed.hpp"
+#include "solvers/channel/transposed.hpp"
 
 #include <algorithm>
 
-#include "linalg/thomas.hpp"
+#include "solvers/channel/thomas.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 using parallel::block;
 using parallel::Exchange;
-using parallel::Planes;
 using parallel::Range;
 namespace section = parallel::section;
 
@@ -132,4 +131,4 @@ void Transposed::to_blocks(const Planes& x) {
     sections_.lap(section::transpose);
 }
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

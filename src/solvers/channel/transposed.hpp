@@ -1,10 +1,10 @@
 #pragma once
 
-#include "linalg/tridiagonal.hpp"
 #include "parallel/aligned_array.hpp"
-#include "parallel/halo.hpp"
+#include "solvers/channel/halo.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 /// Conventional scheme: an all-to-all gives each rank whole columns of a part of the modes, the
 /// rank solves them by Thomas's algorithm, and another all-to-all returns the solution.
@@ -18,11 +18,11 @@ class Transposed final : public TridiagonalSolver {
     }
 
   private:
-    void to_columns(const parallel::Planes& x);
+    void to_columns(const Planes& x);
     void solve_columns(const System& system);
-    void to_blocks(const parallel::Planes& x);
+    void to_blocks(const Planes& x);
 
-    const parallel::ProcessGrid& grid_;
+    const ProcessGrid& grid_;
     int modes_;
     int rows_; ///< of the whole column
     parallel::Range planes_;
@@ -33,9 +33,9 @@ class Transposed final : public TridiagonalSolver {
     parallel::AlignedArray<double> pivot_;
     std::vector<int> block_counts_, block_offsets_, column_counts_, column_offsets_;
     std::vector<int> ghost_counts_, ghost_offsets_, return_counts_; ///< with the plane above
-    parallel::Halo halo_;
+    Halo halo_;
     parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
 };
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "parallel/block.hpp"
-#include "parallel/planes.hpp"
-#include "parallel/process_grid.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
+#include "solvers/channel/planes.hpp"
+#include "solvers/channel/process_grid.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 /// Coefficients of one tridiagonal matrix per mode m. The matrices differ in a shift of the
 /// diagonal:
@@ -26,9 +26,9 @@ struct Rows {
 /// Right-hand sides with the same matrix, for all modes of this rank.
 struct System {
     const Rows* rows = nullptr;
-    const double* shift = nullptr;          ///< one per mode of a plane
-    std::vector<parallel::Planes> unknowns; ///< right-hand side in, solution out
-    parallel::Planes factors;               ///< scratch, overwritten
+    const double* shift = nullptr; ///< one per mode of a plane
+    std::vector<Planes> unknowns;  ///< right-hand side in, solution out
+    Planes factors;                ///< scratch, overwritten
 };
 
 /// Systems that are solved together, and functions of a chunk of modes that the solver calls before
@@ -36,7 +36,7 @@ struct System {
 struct SolveStage {
     std::vector<System> systems;
     /// Fields of which `before` reads the ghost plane below; the solver receives it first.
-    std::vector<parallel::Planes> carried;
+    std::vector<Planes> carried;
     std::function<void(parallel::Range)> before; ///< computes the right-hand side
     std::function<void(parallel::Range)> after;  ///< uses the solution and the ghost plane above
     double before_flops = 0; ///< operations of `before` for one mode, 0 if unknown
@@ -60,7 +60,7 @@ class TridiagonalSolver {
 
 /// Arguments of `make_tridiagonal`.
 struct TridiagonalSetup {
-    const parallel::ProcessGrid& grid;
+    const ProcessGrid& grid;
     int planes;     ///< of the whole column
     int modes;      ///< of this rank in a plane
     int max_stages; ///< in one call of solve
@@ -77,4 +77,4 @@ struct TridiagonalSetup {
 [[nodiscard]] std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme,
                                                                   const TridiagonalSetup& setup);
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

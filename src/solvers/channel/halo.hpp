@@ -3,21 +3,21 @@
 #include <span>
 
 #include "parallel/aligned_array.hpp"
-#include "parallel/planes.hpp"
-#include "parallel/process_grid.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
+#include "solvers/channel/planes.hpp"
+#include "solvers/channel/process_grid.hpp"
 
-namespace uzushio::parallel {
+namespace uzushio::channel {
 
 /// Exchange of ghost planes with the neighbours in z, one message to each for all fields together.
 class Halo {
   public:
     /// Allocate buffers for planes of at most `doubles` values and for at most `fields` fields per
     /// exchange.
-    Halo(const ProcessGrid& grid, std::size_t doubles, int fields, SectionMonitor& sections,
-         Traffic& traffic);
+    Halo(const ProcessGrid& grid, std::size_t doubles, int fields,
+         parallel::SectionMonitor& sections, parallel::Traffic& traffic);
 
     /// Fill the ghost plane below each field of `up` and above each field of `down` from the
     /// neighbours (collective over the column). Ghost planes beyond a wall are not changed.
@@ -27,10 +27,10 @@ class Halo {
 
   private:
     const ProcessGrid& grid_;
-    std::size_t buffer_doubles_;  ///< of each of the four parts
-    AlignedArray<double> buffer_; ///< to above, to below, from below, from above
-    SectionMonitor& sections_;
-    Traffic& traffic_;
+    std::size_t buffer_doubles_;            ///< of each of the four parts
+    parallel::AlignedArray<double> buffer_; ///< to above, to below, from below, from above
+    parallel::SectionMonitor& sections_;
+    parallel::Traffic& traffic_;
 };
 
-} // namespace uzushio::parallel
+} // namespace uzushio::channel

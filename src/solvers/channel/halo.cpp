@@ -1,8 +1,8 @@
-#include "parallel/halo.hpp"
+#include "solvers/channel/halo.hpp"
 
 #include <algorithm>
 
-namespace uzushio::parallel {
+namespace uzushio::channel {
 
 namespace {
 
@@ -11,8 +11,8 @@ constexpr int tag_down = 12;
 
 } // namespace
 
-Halo::Halo(const ProcessGrid& grid, std::size_t doubles, int fields, SectionMonitor& sections,
-           Traffic& traffic)
+Halo::Halo(const ProcessGrid& grid, std::size_t doubles, int fields,
+           parallel::SectionMonitor& sections, parallel::Traffic& traffic)
     : grid_(grid), buffer_doubles_(doubles * static_cast<std::size_t>(fields)),
       buffer_(grid.pz() > 1 ? 4 * buffer_doubles_ : 0), sections_(sections), traffic_(traffic) {}
 
@@ -57,8 +57,9 @@ void Halo::exchange(std::span<const Planes> up, std::span<const Planes> down) {
     };
     const int above = messages(grid_.above(), count(up));
     const int below = messages(grid_.below(), count(down));
-    traffic_.add(Exchange::halo, above + below, 8LL * (above * count(up) + below * count(down)));
-    sections_.lap(section::wait);
+    traffic_.add(parallel::Exchange::halo, above + below,
+                 8LL * (above * count(up) + below * count(down)));
+    sections_.lap(parallel::section::wait);
 }
 
-} // namespace uzushio::parallel
+} // namespace uzushio::channel

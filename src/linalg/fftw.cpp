@@ -1,8 +1,8 @@
-#include "spectral/fftw.hpp"
+#include "linalg/fftw.hpp"
 
 #include <cstdlib>
 
-namespace uzushio::spectral {
+namespace uzushio::linalg {
 
 std::string export_wisdom() {
     char* text = fftw_export_wisdom_to_string();
@@ -26,4 +26,4 @@ void share_wisdom(const parallel::Communicator& comm) {
         import_wisdom(wisdom);
 }
 
-} // namespace uzushio::spectral
+} // namespace uzushio::linalg

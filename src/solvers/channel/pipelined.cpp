@@ -1,14 +1,13 @@
-#include "linalg/pipelined.hpp"
+#include "solvers/channel/pipelined.hpp"
 
 #include <algorithm>
 #include <cassert>
 
-#include "linalg/thomas.hpp"
+#include "solvers/channel/thomas.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 using parallel::Exchange;
-using parallel::Planes;
 using parallel::Range;
 namespace section = parallel::section;
 
@@ -264,4 +263,4 @@ void Pipelined::sweep_down(const System& system, Range chunk) {
     }
 }
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

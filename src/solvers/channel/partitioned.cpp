@@ -1,12 +1,12 @@
-#include "linalg/partitioned.hpp"
+#include "solvers/channel/partitioned.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "linalg/thomas.hpp"
+#include "solvers/channel/thomas.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 using parallel::block;
 using parallel::Exchange;
@@ -311,4 +311,4 @@ void Partitioned::return_interfaces(const SolveStage& stage) {
     sections_.lap(section::transpose);
 }
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

@@ -9,7 +9,7 @@
 
 #include "parallel/communicator.hpp"
 
-namespace uzushio::spectral {
+namespace uzushio::linalg {
 
 using Complex = std::complex<double>;
 
@@ -31,4 +31,4 @@ bool import_wisdom(const std::string& wisdom);
 /// Import the wisdom of rank 0 on all ranks, so that all have the same plans (collective).
 void share_wisdom(const parallel::Communicator& comm);
 
-} // namespace uzushio::spectral
+} // namespace uzushio::linalg

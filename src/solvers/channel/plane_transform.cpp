@@ -1,4 +1,4 @@
-#include "spectral/plane_transform.hpp"
+#include "solvers/channel/plane_transform.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,8 +6,9 @@
 #include <set>
 #include <stdexcept>
 
-namespace uzushio::spectral {
+namespace uzushio::channel {
 
+using linalg::fftw_cast;
 using parallel::block;
 using parallel::Exchange;
 using parallel::Range;
@@ -19,9 +20,8 @@ constexpr unsigned planner = FFTW_MEASURE | FFTW_DESTROY_INPUT;
 
 } // namespace
 
-PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch,
-                               int slots, parallel::SectionMonitor& sections,
-                               parallel::Traffic& traffic)
+PlaneTransform::PlaneTransform(const ProcessGrid& grid, const Modes& modes, int batch, int slots,
+                               parallel::SectionMonitor& sections, parallel::Traffic& traffic)
     : all_(grid.all()), plane_(grid.plane()), modes_(modes), batch_(grid.py() > 1 ? batch : 1),
       rows_(block(modes.my, grid.py(), plane_.rank())),
       waves_(block(modes.kx, grid.py(), plane_.rank())), slots_(static_cast<std::size_t>(slots)),
@@ -79,7 +79,7 @@ void PlaneTransform::replan() {
             plan_columns(waves_.size(), backward_, forward_);
         }
         if (measures)
-            share_wisdom(all_);
+            linalg::share_wisdom(all_);
     }
     sections_.mark();
 }
@@ -142,7 +142,7 @@ PlaneTransform::AllToAllCounts PlaneTransform::counts_for(int count) const {
     return all;
 }
 
-void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int first, int count,
+void PlaneTransform::begin_inverse(int index, const Planes& field, int first, int count,
                                    Range available) {
     assert(count >= 1 && count <= batch_);
     auto& slot = slots_[static_cast<std::size_t>(index)];
@@ -242,4 +242,4 @@ const Complex* PlaneTransform::column(int index, int plane, int j) const {
            (shared() ? std::ptrdiff_t{plane} * waves_.size() : 0);
 }
 
-} // namespace uzushio::spectral
+} // namespace uzushio::channel

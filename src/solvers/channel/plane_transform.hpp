@@ -4,17 +4,20 @@
 #include <span>
 #include <vector>
 
+#include "linalg/fftw.hpp"
 #include "parallel/aligned_array.hpp"
 #include "parallel/block.hpp"
-#include "parallel/planes.hpp"
-#include "parallel/process_grid.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
-#include "spectral/fftw.hpp"
-#include "spectral/modes.hpp"
+#include "solvers/channel/modes.hpp"
+#include "solvers/channel/planes.hpp"
+#include "solvers/channel/process_grid.hpp"
 
-namespace uzushio::spectral {
+namespace uzushio::channel {
+
+using linalg::Complex;
+using linalg::Plan;
 
 /// Two-dimensional Fourier transforms of xy-planes that Py ranks share: in physical space a rank
 /// holds whole rows of a range of y, in spectral space all modes in y of a range of modes in x.
@@ -28,7 +31,7 @@ namespace uzushio::spectral {
 class PlaneTransform {
   public:
     /// Plan batches of at most `batch` planes in `slots` slots (collective).
-    PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch, int slots,
+    PlaneTransform(const ProcessGrid& grid, const Modes& modes, int batch, int slots,
                    parallel::SectionMonitor& sections, parallel::Traffic& traffic);
 
     [[nodiscard]] const Modes& modes() const { return modes_; }
@@ -48,7 +51,7 @@ class PlaneTransform {
 
     /// Begin to transform planes `first … first + count - 1` of `field`; planes outside `available`
     /// are zero.
-    void begin_inverse(int slot, const parallel::Planes& field, int first, int count,
+    void begin_inverse(int slot, const Planes& field, int first, int count,
                        parallel::Range available);
     void end_inverse(int slot);
     /// Write row `row` (counted from rows().begin) of plane `plane` of the batch to `values`: mx of
@@ -117,4 +120,4 @@ class PlaneTransform {
     parallel::Traffic& traffic_;
 };
 
-} // namespace uzushio::spectral
+} // namespace uzushio::channel

@@ -4,7 +4,7 @@
 
 #include "parallel/aligned_array.hpp"
 
-namespace uzushio::parallel {
+namespace uzushio::channel {
 
 /// View of a stack of planes of complex values, such as Fourier modes. A plane holds the real parts
 /// of this rank's modes, then the imaginary parts: sweeps along z have real coefficients and read
@@ -49,7 +49,7 @@ class Fields {
     std::ptrdiff_t stride_;
     int modes_;
     int planes_;
-    AlignedArray<double> data_;
+    parallel::AlignedArray<double> data_;
 };
 
-} // namespace uzushio::parallel
+} // namespace uzushio::channel

@@ -6,7 +6,7 @@
 #include "parallel/block.hpp"
 #include "parallel/communicator.hpp"
 
-namespace uzushio::parallel {
+namespace uzushio::channel {
 
 /// Grid of Py × Pz ranks over the y and z axes. Ranks that share an xy-plane have consecutive
 /// numbers, so that a launcher that fills nodes in order keeps the transposes within a node.
@@ -14,15 +14,15 @@ class ProcessGrid {
   public:
     /// Throws `std::invalid_argument` if `py * pz` is not the size of `comm` (collective).
     ProcessGrid(MPI_Comm comm, int py, int pz)
-        : all_(Communicator::duplicate(comm)), py_(check(all_.size(), py, pz)), pz_(pz),
-          plane_(Communicator::split(all_.get(), all_.rank() / py, all_.rank())),
-          column_(Communicator::split(all_.get(), all_.rank() % py, all_.rank())) {}
+        : all_(parallel::Communicator::duplicate(comm)), py_(check(all_.size(), py, pz)), pz_(pz),
+          plane_(parallel::Communicator::split(all_.get(), all_.rank() / py, all_.rank())),
+          column_(parallel::Communicator::split(all_.get(), all_.rank() % py, all_.rank())) {}
 
-    [[nodiscard]] const Communicator& all() const { return all_; }
+    [[nodiscard]] const parallel::Communicator& all() const { return all_; }
     /// Ranks with the same z planes (Py).
-    [[nodiscard]] const Communicator& plane() const { return plane_; }
+    [[nodiscard]] const parallel::Communicator& plane() const { return plane_; }
     /// Ranks with the same columns (Pz), from the lower wall up.
-    [[nodiscard]] const Communicator& column() const { return column_; }
+    [[nodiscard]] const parallel::Communicator& column() const { return column_; }
     [[nodiscard]] int py() const { return py_; }
     [[nodiscard]] int pz() const { return pz_; }
     /// Return the rank of the neighbour below or above in `column()`; MPI_PROC_NULL at a wall.
@@ -42,11 +42,11 @@ class ProcessGrid {
         return py;
     }
 
-    Communicator all_;
+    parallel::Communicator all_;
     int py_;
     int pz_;
-    Communicator plane_;
-    Communicator column_;
+    parallel::Communicator plane_;
+    parallel::Communicator column_;
 };
 
-} // namespace uzushio::parallel
+} // namespace uzushio::channel

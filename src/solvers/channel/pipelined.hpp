@@ -1,9 +1,9 @@
 #pragma once
 
-#include "linalg/tridiagonal.hpp"
 #include "parallel/aligned_array.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 /// Thomas's algorithm along z, distributed over ranks and pipelined over chunks of modes: a rank
 /// works on one chunk while its neighbour works on the next. No transpose.
@@ -52,7 +52,7 @@ class Pipelined final : public TridiagonalSolver {
               double flops);
     [[nodiscard]] parallel::Range chunk(int index) const;
 
-    const parallel::ProcessGrid& grid_;
+    const ProcessGrid& grid_;
     int modes_;
     int planes_; ///< of this rank
     int first_;  ///< this rank's first row
@@ -64,4 +64,4 @@ class Pipelined final : public TridiagonalSolver {
     parallel::Traffic& traffic_;
 };
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel

@@ -2,9 +2,9 @@
 
 #include <span>
 
-#include "linalg/tridiagonal.hpp"
+#include "solvers/channel/tridiagonal.hpp"
 
-namespace uzushio::linalg {
+namespace uzushio::channel {
 
 /// Operations of the functions below for one mode of one row.
 inline constexpr double pivot_flops = 6, eliminate_flops = 3, substitute_flops = 2;
@@ -60,4 +60,4 @@ void solve_one(const Rows& rows, std::span<double> x, std::span<double> factors,
     }
 }
 
-} // namespace uzushio::linalg
+} // namespace uzushio::channel
