@@ -172,19 +172,6 @@ void bind_thermal(nb::module_& module) {
              nb::call_guard<nb::gil_scoped_release>(),
              "Return the mean fluxes of a scalar into the box through i-min, i-max, j-min, ... "
              "(collective).")
-        .def(
-            "write_fluid",
-            [](const thermal::FlowSolver& solver, std::size_t block,
-               const nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>& out) {
-                if (out.size() != static_cast<std::size_t>(solver.cells(block).volume()))
-                    throw std::invalid_argument("write_fluid: the array is not of the block");
-                double* at = out.data();
-                domain::for_indices(solver.cells(block), [&](const domain::Index<3>& cell) {
-                    *at++ = solver.is_fluid(block, cell) ? 1 : 0;
-                });
-            },
-            "block"_a, "out"_a.noconvert(),
-            "Write 1 for cells of a block of this rank that are fluid, 0 for others, (k, j, i).")
         .def("body_forces", &thermal::FlowSolver::body_forces,
              nb::call_guard<nb::gil_scoped_release>(),
              "Return the forces of the flow on the bodies, over the density (collective).")

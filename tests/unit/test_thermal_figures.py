@@ -54,10 +54,10 @@ def planes_of(case: ThermalCase) -> list[Plane]:
     solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     solver._update_derived()
     found = [one for one in solver._arrays(False, output=True)]
-    arrays = [one for name in ("velocity", "temperature") for one in found if one.name == name]
-    inside = np.empty([axis.cells for axis in reversed(case.grid.axes)])
-    solver.core.write_fluid(0, inside)
-    return planes(case, arrays, [inside], MPI.COMM_SELF)
+    arrays = [
+        one for name in ("velocity", "temperature", "fluid") for one in found if one.name == name
+    ]
+    return planes(case, arrays, MPI.COMM_SELF)
 
 
 def temperature(x: Any, y: Any, z: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio import __version__
 from uzushio._base.files import SUMMARY, write_summary
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, on_root
 from uzushio._job import run_folder
 from uzushio._job.job import Job
 from uzushio._job.job_folder import JobFolder
@@ -67,12 +67,8 @@ def _stream_of(contact: Contact, comm: MPI.Comm) -> Contact:
     Raises:
         StagingError: the run has published no steps.
     """
-    found = ""
-    with collective(comm):
-        if comm.rank == 0:
-            run = Path(os.path.expanduser(contact.contact))
-            found = contact_of(contact.contact) if (run / run_folder.MARK).is_file() else ""
-    found = comm.bcast(found)
+    mark = Path(os.path.expanduser(contact.contact)) / run_folder.MARK
+    found = on_root(comm, lambda: contact_of(contact.contact) if mark.is_file() else "")
     return replace(contact, contact=found) if found else contact
 
 
@@ -212,9 +208,7 @@ class _Rendering:
         out, failure, earlier = self._options.out, "", False
         try:
             if not self._claimed:
-                with collective(self._comm):
-                    found = self._job.rank == 0 and bool(self._folder.found())
-                earlier = self._comm.bcast(found)
+                earlier = on_root(self._comm, lambda: bool(self._folder.found()))
             if not self._claimed and not earlier:
                 self._claim()
             if not earlier:

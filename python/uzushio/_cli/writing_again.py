@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio._base.files import read_summary
 from uzushio._base.parallel import memory
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.store import checkpoint
 from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
@@ -45,8 +45,8 @@ def write_again(comm: MPI.Comm, options: Options) -> int:
         from uzushio.assimilation import again
 
         return again.write_again(run, overrides, comm, options)
-    case = load_case(run / run_folder.CASE, overrides)
-    kind = registry.solver_class(case.solver)
+    case = load_case(run / run_folder.CASE, overrides, comm)
+    kind: type[Solver] = registry.solver_class(case.solver)
     with CaseJob(case, case.checkpoint, comm, options) as job:
         job.reopen(RunResults.modules(kind, case, figures=True))
         memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
@@ -66,23 +66,23 @@ def case_of(run: Path, comm: MPI.Comm) -> tuple[bool, list[str]]:
     The overrides reset publishing and the decomposition.
     """
     file = run / run_folder.CASE
-    assimilation, overrides = False, list[str]()
-    with collective(comm):
-        if comm.rank == 0:
-            if not file.is_file():
-                raise OutputError(f"{run} holds no {run_folder.CASE}; name the folder of a run.")
-            values = read_document(file).values
-            assimilation = "model" in values
-            overrides = [*([] if assimilation else ["publish=null"]), *without_job(file)]
-            if not (values.get("output") or {}).get("figures", True):
-                overrides.append(f"output.figures={json.dumps(Output().figures)}")
-    result: tuple[bool, list[str]] = comm.bcast((assimilation, overrides))
-    return result
+
+    def read() -> tuple[bool, list[str]]:
+        if not file.is_file():
+            raise OutputError(f"{run} holds no {run_folder.CASE}; name the folder of a run.")
+        values = read_document(file).values
+        assimilation = "model" in values
+        overrides = [*([] if assimilation else ["publish=null"]), *without_job(file)]
+        if not (values.get("output") or {}).get("figures", True):
+            overrides.append(f"output.figures={json.dumps(Output().figures)}")
+        return assimilation, overrides
+
+    return on_root(comm, read)
 
 
 def _head(job: CaseJob, case: Case, solver: Solver) -> dict[str, Any]:
     """Return the summary's entries beside results: the earlier ones if known (collective)."""
-    before = job.comm.bcast(read_summary(job.path) if job.rank == 0 else None)
+    before = on_root(job.comm, lambda: read_summary(job.path))
     if before.get("step") == solver.step_index:
         return dict(before)
     unknown = {"steps_done": None, "seconds_per_step": None, "published": None}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio._base.files import read_summary
 from uzushio._base.parallel import memory
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.parallel.trace import start_trace, write_trace
 from uzushio._base.store import checkpoint
 from uzushio._job import run_folder
@@ -194,11 +194,13 @@ class _Run:
                 f"{solver.step_index} and time {solver.time:.6g}: give a later end ({later}), or "
                 "restart from an earlier checkpoint."
             )
-        there = False
-        with collective(job.comm):
-            if job.rank == 0 and run_folder.continues(job.path, restart):
-                there = read_summary(job.path).get("step") == solver.step_index
-        if not job.comm.bcast(there):
+        if not on_root(
+            job.comm,
+            lambda: (
+                run_folder.continues(job.path, restart)
+                and read_summary(job.path).get("step") == solver.step_index
+            ),
+        ):
             return False
         job.say(
             f"Nothing is left to do: the run has reached its end at step {solver.step_index}. To "

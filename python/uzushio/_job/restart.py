@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio._base.config.paths import expanded
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import on_root
 from uzushio._base.store.checkpoint import newest, run_of, step_of
 from uzushio._base.store.checkpoint.manifest import read_manifest
 from uzushio._base.terminal import tell
@@ -62,12 +62,7 @@ def source_of_case(
     if options.restart is None:
         assert file is not None, "only a restart needs no case file"
         return _source(file, overrides, overrides, options)
-    found: CaseSource | None = None
-    with collective(comm):
-        if comm.rank == 0:
-            found = _of_restart(file, overrides, options, comm.size)
-    source: CaseSource = comm.bcast(found)
-    return source
+    return on_root(comm, lambda: _of_restart(file, overrides, options, comm.size))
 
 
 def source_of_restart(options: Options, comm: MPI.Comm) -> CaseSource:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio._base.files import read_summary
 from uzushio._base.parallel import memory
+from uzushio._base.parallel.sync import on_root
 from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
 from uzushio._job.options import Options
@@ -53,9 +54,9 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
         work.problem.observe()
         work.start(found)
         work.choose()
-        step, root = work.parts.search.iteration, job.rank == 0
-        before: Mapping[str, Any] | None = comm.bcast(_summary_of(run, step) if root else None)
-        members: list[Member] = comm.bcast(_members(work, run, case) if root else None)
+        step = work.parts.search.iteration
+        before = on_root(comm, lambda: _summary_of(run, step))
+        members = on_root(comm, lambda: _members(work, run, case))
         results = AssimilationResults(
             job=job,
             work=work,

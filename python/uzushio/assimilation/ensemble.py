@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio._base.files import atomic_write
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, on_root
 from uzushio._job import run_folder
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.groups import Evaluator, Groups
@@ -233,7 +233,7 @@ class Ensemble:
         Returns:
             All members, on all ranks; None if they were stopped.
         """
-        done: dict[int, Member] = comm.bcast(files.done(count) if comm.rank == 0 else None)
+        done = on_root(comm, lambda: files.done(count))
         left = [number for number in range(1, count + 1) if number not in done]
         mine, stopped = self._groups.mine, False
         for number in left[mine :: self._groups.count]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio._base.observations import Observations
-from uzushio._base.parallel.sync import collective, minimum
+from uzushio._base.parallel.sync import collective, minimum, on_root
 from uzushio._base.store.distribution import Distribution
 from uzushio._base.store.schema import StoreSchema
 from uzushio._base.store.series import ZarrSeries
@@ -65,16 +65,14 @@ def is_complete(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
     """Whether the store has all steps of these observations (collective)."""
     import zarr
 
-    there = False
-    with collective(comm):
-        if comm.rank == 0 and path.exists():
-            try:
-                found = zarr.open_group(path, mode="r")["step"]
-                there = np.array_equal(np.asarray(found[...]), observations.steps)  # type: ignore[index]
-            except (OSError, ValueError, KeyError, TypeError):
-                there = False
-    whole: bool = comm.bcast(there)
-    return whole
+    def has_steps() -> bool:
+        try:
+            found = zarr.open_group(path, mode="r")["step"]
+            return np.array_equal(np.asarray(found[...]), observations.steps)  # type: ignore[index]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    return on_root(comm, lambda: path.exists() and has_steps())
 
 
 def in_box(values: np.ndarray) -> np.ndarray:

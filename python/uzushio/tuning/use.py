@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uzushio._base.parallel.sync import on_root
 from uzushio.case.model import read_document
 from uzushio.tuning.declared import Declared, declare, is_tunable
 from uzushio.tuning.result_cache import TuningResult, file_of, load_result
@@ -41,9 +42,7 @@ def tuned_overrides(
     declared = declare(file, overrides, comm.size)
     if not declared.used:
         return []
-    kept: TuningResult | None = comm.bcast(
-        load_result(declared.subject) if comm.rank == 0 else None
-    )
+    kept = on_root(comm, lambda: load_result(declared.subject))
     chosen, text = choose(declared, kept)
     if text and comm.rank == 0:
         say(text)

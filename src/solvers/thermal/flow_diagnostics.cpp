@@ -1,4 +1,3 @@
-#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -49,13 +48,6 @@ double FlowSolver::kinetic_energy() {
         }
     }
     return parallel::sum_over_ranks(sum, comm());
-}
-
-domain::Box<3> FlowSolver::cells(std::size_t block) const {
-    const std::span<const int> mine = decomposition().blocks_of(rank());
-    if (block >= mine.size())
-        throw std::out_of_range("there is no block " + std::to_string(block));
-    return decomposition().block(mine[block]).cells;
 }
 
 std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {

@@ -39,8 +39,6 @@ class FlowSolver : public domain::BlockSolver {
     /// Return the mean flux of a scalar from each body into the flow (collective).
     [[nodiscard]] std::vector<double> body_fluxes(std::size_t scalar);
 
-    /// Return the cells of a block of this rank.
-    [[nodiscard]] domain::Box<3> cells(std::size_t block) const;
     /// Return whether a cell of a block of this rank is fluid; after the set-up.
     [[nodiscard]] bool is_fluid(std::size_t block, const domain::Index<3>& cell) const {
         return !bodies_ || bodies_->immersed().is_fluid(block, cell);

@@ -81,13 +81,15 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
 
 void FlowSolver::add_own(const domain::Decomposition& decomposition,
                          domain::SolverEstimate& estimate) const {
-    const std::array<domain::FieldSpec, 1> pressure{{{.name = "pressure", .ghosts = 1}}};
-    const auto volume = domain::halo_volume(decomposition, pressure, domain::Reach::faces);
     const std::int64_t stages = domain::stages_of(flow_.time_scheme);
-    estimate.halo_messages += stages * volume.max_rank_messages;
-    estimate.halo_bytes += stages * volume.max_rank_bytes;
-    estimate.bytes += estimate.cells * static_cast<std::int64_t>(sizeof(double)) + // divergence
-                      2 * volume.max_rank_bytes;
+    const auto exchange = [&](const std::vector<domain::FieldSpec>& specs, std::int64_t times) {
+        const auto halo = domain::halo_volume(decomposition, specs, domain::Reach::faces);
+        estimate.halo_messages += times * halo.max_rank_messages;
+        estimate.halo_bytes += times * halo.max_rank_bytes;
+        estimate.bytes += 2 * halo.max_rank_bytes;
+    };
+    exchange({{.name = "pressure", .ghosts = 1}}, stages);
+    estimate.bytes += estimate.cells * static_cast<std::int64_t>(sizeof(double)); // divergence
     if (flow_.scheme != Scheme::van_leer || flow_.scalars.empty())
         return;
     const auto add = [&](const std::vector<domain::FieldSpec>& specs, std::size_t times) {
@@ -101,12 +103,6 @@ void FlowSolver::add_own(const domain::Decomposition& decomposition,
     const std::size_t scalars = flow_.scalars.size();
     add(BoundedTransport::own_specs(), scalars);
     add(BoundedTransport::shared_specs(), 1);
-    const auto exchange = [&](const std::vector<domain::FieldSpec>& specs, std::int64_t times) {
-        const auto halo = domain::halo_volume(decomposition, specs, domain::Reach::faces);
-        estimate.halo_messages += times * halo.max_rank_messages;
-        estimate.halo_bytes += times * halo.max_rank_bytes;
-        estimate.bytes += 2 * halo.max_rank_bytes;
-    };
     exchange(std::vector(scalars, BoundedTransport::own_specs().front()), stages);
     exchange({BoundedTransport::shared_specs().back()}, static_cast<std::int64_t>(scalars));
 }

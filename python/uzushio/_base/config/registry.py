@@ -37,12 +37,7 @@ class Registry(dict[str, str], Generic[Found]):
         self._kind, self._error, self._advice, self._group = kind, error, advice, group
 
     def register(self, name: str, target: str) -> None:
-        """Add or replace a target.
-
-        Args:
-            name: name in a file.
-            target: "module:name" of the class or function.
-        """
+        """Add or replace the target "module:name" of a name."""
         self[name] = target
 
     def known(self) -> dict[str, str]:

@@ -89,24 +89,17 @@ def collective(comm: MPI.Comm | None) -> Iterator[None]:
 
 
 def on_root(comm: MPI.Comm | None, read: Callable[[], Result]) -> Result:
-    """Return on all ranks what `read` returns on rank 0, or raise its exception (collective).
+    """Return on all ranks what `read` returns on rank 0 (collective); errors as in `collective`.
 
     Args:
         comm: the ranks; None: this process alone, without MPI.
         read: function without communication, whose result can be pickled.
     """
-    if comm is None or comm.size == 1:
-        return read()
-    outcome: tuple[Result | None, Exception | None] = (None, None)
-    if comm.rank == 0:
-        try:
-            outcome = (read(), None)
-        except Exception as error:
-            outcome = (None, error)
-    result, failure = comm.bcast(outcome)
-    if failure is not None:
-        raise failure
-    return cast("Result", result)
+    result: Result | None = None
+    with collective(comm):
+        if comm is None or comm.rank == 0:
+            result = read()
+    return cast("Result", result if comm is None else comm.bcast(result))
 
 
 @contextmanager

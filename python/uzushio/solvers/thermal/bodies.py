@@ -130,9 +130,16 @@ class Stl(_Body):
         """
         kept = vars(self)  # beside the fields, as those of `functools.cached_property`
         if "_surface" not in kept:
-            arguments = str(self.file), self.scale, self.offset
-            kept["_surface"] = on_root(comm, lambda: _core.thermal.stl(*arguments))
+            kept["_surface"] = on_root(comm, self._read)
+        if isinstance(kept["_surface"], ValueError):
+            raise kept["_surface"]
         return kept["_surface"]
+
+    def _read(self) -> Any:
+        try:
+            return _core.thermal.stl(str(self.file), self.scale, self.offset)
+        except ValueError as error:  # one of all ranks
+            return error
 
 
 Body = Annotated[Sphere | Box | Cylinder | Stl, Field(discriminator="shape")]

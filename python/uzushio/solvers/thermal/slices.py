@@ -129,15 +129,12 @@ def axes_of_planes(dimension: int) -> list[tuple[int, int]]:
     return [(0, 1)] if dimension == 2 else [(0, 2), (1, 2), (0, 1)]
 
 
-def planes(
-    case: ThermalCase, arrays: Sequence[ZoneArray], fluid: Sequence[np.ndarray], comm: MPI.Comm
-) -> list[Plane]:
+def planes(case: ThermalCase, arrays: Sequence[ZoneArray], comm: MPI.Comm) -> list[Plane]:
     """Return the planes through `focus` on rank 0, none on other ranks (collective).
 
     Args:
         case: the case.
-        arrays: velocity at cell centres and scalars.
-        fluid: whether cells of this rank's blocks are fluid, in the order of the parts.
+        arrays: velocity at cell centres and scalars; with bodies, which cells are fluid.
         comm: ranks of the solver.
     """
     point, found = focus(case), []
@@ -145,11 +142,8 @@ def planes(
         normal = ({0, 1, 2} - set(axes)).pop()
         weights = _weights(case, normal, point)
         fields = {one.name: _gathered(one.array.parts, normal, weights, comm) for one in arrays}
-        starts = arrays[0].array.parts
-        mask = [((*start[:3],), cells) for (start, _), cells in zip(starts, fluid, strict=False)]
-        inside = _gathered(mask, normal, weights, comm) if case.bodies else None
         if comm.rank == 0:
-            found.append(_plane(case, axes, point, fields, inside))
+            found.append(_plane(case, axes, point, fields, fields.pop("fluid", None)))
     return found
 
 

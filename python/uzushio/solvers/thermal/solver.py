@@ -191,15 +191,10 @@ class ThermalSolver(BlockSolver):
 
         case = cast(ThermalCase, self.case)
         self._update_derived()
-        shown = ["velocity", *self._scalars]
+        shown = ["velocity", *self._scalars, "fluid"]
         arrays = [one for one in self._arrays(False, output=True) if one.field["name"] in shown]
         arrays.sort(key=lambda one: shown.index(one.field["name"]))
-        fluid = []
-        for number, (_, box) in enumerate(self._blocks):
-            inside = np.empty(box.count)
-            self.core.write_fluid(number, inside)
-            fluid.append(inside)
-        found = planes(case, arrays, fluid, self.comm)
+        found = planes(case, arrays, self.comm)
         if self.comm.rank != 0:
             return
         from uzushio.solvers.thermal import (

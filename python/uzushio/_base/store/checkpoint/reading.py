@@ -12,7 +12,7 @@ import google_crc32c
 import numpy as np
 import zarr
 
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.store.array import StoredState
 from uzushio._base.store.checkpoint import folder as folders
 from uzushio._base.store.checkpoint.manifest import Manifest, checksum, read_manifest
@@ -101,11 +101,7 @@ def open_checkpoint(
     Raises:
         CheckpointError: on all ranks, naming the damaged file.
     """
-    paths: list[Path] = []
-    with collective(comm):
-        if comm.rank == 0:
-            paths = folders.candidates(Path(where))
-    paths = comm.bcast(paths)
+    paths = on_root(comm, lambda: folders.candidates(Path(where)))
     for path, older in zip(paths, [*paths[1:], None], strict=True):
         try:
             return _verified(path, comm)
@@ -122,29 +118,24 @@ def open_checkpoint(
 
 def _verified(path: Path, comm: MPI.Comm) -> Checkpoint:
     """Read all of a checkpoint, each rank its share of the chunks."""
-    manifest: Manifest | None = None
+    checkpoint = Checkpoint(path, on_root(comm, lambda: _checked_manifest(path)))
     with collective(comm):
-        if comm.rank == 0:
-            manifest = read_manifest(path)
-            _check_step(path, manifest)
-            _check_files(path, manifest)
-    manifest = comm.bcast(manifest)
-    assert manifest is not None
-    checkpoint = Checkpoint(path, manifest)
-    with collective(comm):
-        for name in manifest.arrays:
+        for name in checkpoint.manifest.arrays:
             _check_chunks(checkpoint, name, comm)
         if comm.rank == 0:
             _check_averages(checkpoint)
     return checkpoint
 
 
-def _check_step(path: Path, manifest: Manifest) -> None:
-    """Compare the step in the manifest with that in the folder's name."""
+def _checked_manifest(path: Path) -> Manifest:
+    """Return the manifest, after a comparison with the name of the folder and with the files."""
+    manifest = read_manifest(path)
     if folders.step_of(path) not in (None, manifest.step):
         raise CheckpointError(
             f"checkpoint {path} is damaged: its manifest is of step {manifest.step}."
         )
+    _check_files(path, manifest)
+    return manifest
 
 
 def _check_files(path: Path, manifest: Manifest) -> None:

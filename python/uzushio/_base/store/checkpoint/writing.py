@@ -14,7 +14,7 @@ import zarr
 from zarr.codecs import Crc32cCodec
 
 from uzushio import __version__
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.store.array import DistributedArray, State
 from uzushio._base.store.checkpoint import folder as folders
 from uzushio._base.store.checkpoint.manifest import (
@@ -102,11 +102,7 @@ def write(
     path = folders.path_of(run, snapshot.step)
     arrays, needed = snapshot.arrays, 0
     try:
-        linked: set[str] = set()
-        with collective(comm):
-            if comm.rank == 0:
-                linked = _link(path, like, same)
-        linked = comm.bcast(linked)
+        linked = on_root(comm, lambda: _link(path, like, same))
         arrays = {name: array for name, array in arrays.items() if name not in linked}
         needed = sum(array.nbytes for array in arrays.values())
         # A chunk of zeros is stored too, so that a missing chunk is a lost one.
