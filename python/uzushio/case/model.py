@@ -255,7 +255,7 @@ def load_case(
             and what is allowed.
     """
     document = read_document(source, overrides)
-    found = model_of(
+    found: type[Case] = model_of(
         document, "solver", registry.known(), lambda name: registry.solver_class(name).case_model
     )
     return document.validate(found, comm)

@@ -34,9 +34,9 @@ def json_schema(name: str) -> dict[str, Any]:
 
 def case_model(name: str) -> type[CaseFile]:
     """Return the case model of a solver or of a model of assimilations; raises `CaseError`."""
-    if name in registry.known_models():
-        return registry.MODELS.find(name).case_model
-    return registry.solver_class(name).case_model
+    registered = registry.MODELS if name in registry.known_models() else registry.SOLVERS
+    found: type[CaseFile] = registered.find(name).case_model
+    return found
 
 
 def kind_key(name: str) -> str:

@@ -102,7 +102,7 @@ open_points(const ImmersedGrid& immersed, const FlowParameters& flow,
 Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
                const FlowParameters& flow, const domain::Grid& grid,
                const domain::Field<double>& velocity)
-    : comm_(comm), flow_(flow), grid_(grid), immersed_(comm, decomposition, rank, flow, grid),
+    : comm_(comm), flow_(flow), immersed_(comm, decomposition, rank, flow, grid),
       patches_(comm, decomposition, rank, immersed_, flow.bodies.size()),
       blocked_(immersed_, patches_, velocity), points_(open_points(immersed_, flow, velocity)),
       without_eddies_(cells_beside(immersed_, cells_of(decomposition, rank), flow)),
@@ -111,12 +111,13 @@ Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int ra
 
 void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
                               double time, const View<double>& derivative) const {
+    const domain::Grid& grid = immersed_.grid();
     for_component(flow_, a, [&]<class Advected, std::size_t D, std::size_t A>() {
         for (const CutPoint& point : points_[number][a]) {
             double& out = derivative(point.at);
-            correct_across<Advected, A, (A + 1) % D>(grid_, block, flow_.viscosity, point, out);
+            correct_across<Advected, A, (A + 1) % D>(grid, block, flow_.viscosity, point, out);
             if constexpr (D == 3)
-                correct_across<Advected, A, (A + 2) % D>(grid_, block, flow_.viscosity, point, out);
+                correct_across<Advected, A, (A + 2) % D>(grid, block, flow_.viscosity, point, out);
         }
     });
     blocked_.relax(number, a, block.velocity[a], time, derivative);

@@ -72,7 +72,6 @@ class Bodies {
   private:
     MPI_Comm comm_;
     const FlowParameters& flow_;
-    const domain::Grid& grid_;
     ImmersedGrid immersed_;
     SurfacePatches patches_;
     BlockedFaces blocked_;
