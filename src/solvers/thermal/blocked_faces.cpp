@@ -7,11 +7,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Box;
-using domain::Index;
-using domain::moved;
-using domain::View;
-
 BlockedFaces::BlockedFaces(const ImmersedGrid& immersed, const SurfacePatches& patches,
                            const Field& velocity)
     : patches_(patches.count()) {

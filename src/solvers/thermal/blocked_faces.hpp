@@ -25,8 +25,8 @@ class BlockedFaces {
     /// Set the derivative of the velocity at the blocked faces normal to axis `a` of a block, from
     /// a velocity with valid ghosts. `time`: of the relaxation, of the order of the stable step; it
     /// does not depend on the steps that are taken, so neither does the pressure.
-    void relax(std::size_t block, std::size_t a, const domain::View<const double>& velocity,
-               double time, const domain::View<double>& derivative) const;
+    void relax(std::size_t block, std::size_t a, const View<const double>& velocity, double time,
+               const View<double>& derivative) const;
 
     /// Change the velocity by what it relaxes by in a long time, if all others are constant; its
     /// ghosts are valid.
@@ -41,7 +41,7 @@ class BlockedFaces {
 
   private:
     struct Forced { ///< blocked face beside a fluid cell
-        domain::Index<3> at{};
+        Index<3> at{};
         int opposite = 0;  ///< distance of the opposite face, -1 or 1
         double weight = 0; ///< of the velocity there
         double area = 0;   ///< negative where the fluid is above
@@ -52,11 +52,10 @@ class BlockedFaces {
         /// Return the difference to the linear function, relaxed. The two faces' velocities are
         /// nearly equal where the cell is narrow: an extrapolation by a weight of -1 would
         /// alternate.
-        [[nodiscard]] double defect(const domain::View<const double>& velocity,
-                                    std::size_t a) const;
+        [[nodiscard]] double defect(const View<const double>& velocity, std::size_t a) const;
     };
     struct Row { ///< faces along i at which the velocity is 0
-        domain::Index<3> first{};
+        Index<3> first{};
         std::int64_t size = 0;
     };
     struct Part {
@@ -64,7 +63,7 @@ class BlockedFaces {
         std::vector<Row> zero;
     };
     [[nodiscard]] Part part_of(const ImmersedGrid& immersed, const SurfacePatches& patches,
-                               std::size_t block, std::size_t a, const domain::Box<3>& faces) const;
+                               std::size_t block, std::size_t a, const Box<3>& faces) const;
 
     std::vector<std::array<Part, 3>> parts_; ///< of blocks and axes
     std::size_t patches_;                    ///< number of them

@@ -4,10 +4,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Index;
-using domain::moved;
-using domain::View;
-
 namespace {
 
 /// Replace the advection and diffusion along axis `B` of the component along `A`, at a face near a
@@ -28,8 +24,8 @@ void correct_across(const domain::Grid& grid, const FlowBlock& block, double vis
                                                   v.stride[A], viscosity, 0);
 }
 
-std::vector<domain::Box<3>> cells_of(const domain::Decomposition& decomposition, int rank) {
-    std::vector<domain::Box<3>> cells;
+std::vector<Box<3>> cells_of(const domain::Decomposition& decomposition, int rank) {
+    std::vector<Box<3>> cells;
     for (const int id : decomposition.blocks_of(rank))
         cells.push_back(decomposition.block(id).cells);
     return cells;
@@ -37,7 +33,7 @@ std::vector<domain::Box<3>> cells_of(const domain::Decomposition& decomposition,
 
 /// Return whether a cell is not fluid, or a surface lies between it and a fluid neighbour.
 bool is_divided(const ImmersedGrid& immersed, std::size_t block, std::size_t dimension,
-                const domain::Box<3>& known, const Index<3>& cell) {
+                const Box<3>& known, const Index<3>& cell) {
     if (!immersed.is_fluid(block, cell))
         return true;
     for (std::size_t a = 0; a < dimension; ++a) {
@@ -54,16 +50,16 @@ bool is_divided(const ImmersedGrid& immersed, std::size_t block, std::size_t dim
 /// Return the cells of blocks that have a cut link or share an edge with a divided cell: those
 /// beside a blocked face, or beside the edge of one. None without a subgrid model.
 std::vector<std::vector<Index<3>>> cells_beside(const ImmersedGrid& immersed,
-                                                const std::vector<domain::Box<3>>& blocks,
+                                                const std::vector<Box<3>>& blocks,
                                                 const FlowParameters& flow) {
     std::vector<std::vector<Index<3>>> result(blocks.size());
     if (flow.subgrid.kind == SubgridModel::Kind::none)
         return result;
     const auto dimension = static_cast<std::size_t>(flow.dimension);
     const std::int64_t depth = dimension == 2 ? 0 : 1;
-    const domain::Box<3> near{{-1, -1, -depth}, {2, 2, depth + 1}};
+    const Box<3> near{{-1, -1, -depth}, {2, 2, depth + 1}};
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-        const domain::Box<3> known = immersed.lattice(b, 3).box;
+        const Box<3> known = immersed.lattice(b, 3).box;
         for_indices(blocks[b], [&](const Index<3>& at) {
             bool beside = false;
             for_indices(near, [&](const Index<3>& shift) {
@@ -133,14 +129,14 @@ double Bodies::conductivity(std::size_t number, std::size_t s, const Index<3>& c
     return in.kind == BodyCondition::Kind::conjugate ? in.conductivity : 0;
 }
 
-std::vector<domain::Vector> Bodies::forces(const std::vector<FlowBlock>& blocks,
-                                           const domain::Field<double>& pressure) const {
+std::vector<Vector> Bodies::forces(const std::vector<FlowBlock>& blocks,
+                                   const domain::Field<double>& pressure) const {
     std::vector<parallel::CompensatedSum> sums(3 * flow_.bodies.size());
     for (std::size_t b = 0; b < blocks.size(); ++b)
         forces_.add(blocks[b], pressure.view(b), b, sums);
     std::vector<double> totals(sums.size());
     parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm_);
-    std::vector<domain::Vector> forces(flow_.bodies.size());
+    std::vector<Vector> forces(flow_.bodies.size());
     for (std::size_t n = 0; n < totals.size(); ++n)
         forces[n / 3][n % 3] = totals[n];
     return forces;

@@ -21,7 +21,7 @@ class Bodies {
     /// Correct the derivative of the velocity component along axis `a` in a block: at blocked
     /// faces, which relax within `time`, and at open faces near surfaces.
     void correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a, double time,
-                          const domain::View<double>& derivative) const;
+                          const View<double>& derivative) const;
     /// Set the velocity at blocked faces as if it had relaxed; its ghosts are valid.
     void relax(domain::Field<double>& velocity) const { blocked_.relax(velocity); }
 
@@ -30,7 +30,7 @@ class Bodies {
 
     /// Correct the derivative of scalar `s` in a block, near surfaces and in bodies.
     void correct_scalar(const FlowBlock& block, std::size_t number, std::size_t s,
-                        const domain::View<double>& derivative) const {
+                        const View<double>& derivative) const {
         scalars_.correct(block, number, s, derivative);
     }
 
@@ -45,12 +45,12 @@ class Bodies {
     /// Return the conductivity of scalar `s` in a cell of a block over that of the fluid; 0 in
     /// bodies that do not conduct.
     [[nodiscard]] double conductivity(std::size_t number, std::size_t s,
-                                      const domain::Index<3>& cell) const;
+                                      const Index<3>& cell) const;
 
     /// Set the eddy viscosity to 0 in bodies and in cells near surfaces, so that the stress at
     /// surfaces is viscous.
-    void remove_eddies(std::size_t number, const domain::View<double>& eddies) const {
-        for (const domain::Index<3>& cell : without_eddies_[number])
+    void remove_eddies(std::size_t number, const View<double>& eddies) const {
+        for (const Index<3>& cell : without_eddies_[number])
             eddies(cell) = 0;
     }
 
@@ -60,8 +60,8 @@ class Bodies {
     void end_projection(domain::Field<double>& velocity) const { blocked_.restore(velocity); }
 
     /// Return the forces of the flow on the bodies, over the density (collective).
-    [[nodiscard]] std::vector<domain::Vector> forces(const std::vector<FlowBlock>& blocks,
-                                                     const domain::Field<double>& pressure) const;
+    [[nodiscard]] std::vector<Vector> forces(const std::vector<FlowBlock>& blocks,
+                                             const domain::Field<double>& pressure) const;
 
     /// Return the mean flux of scalar `s` from each body into the flow (collective).
     [[nodiscard]] std::vector<double> fluxes(const std::vector<FlowBlock>& blocks, std::size_t s) {
@@ -75,8 +75,8 @@ class Bodies {
     ImmersedGrid immersed_;
     SurfacePatches patches_;
     BlockedFaces blocked_;
-    std::vector<std::array<std::vector<CutPoint>, 3>> points_;  ///< open faces near surfaces
-    std::vector<std::vector<domain::Index<3>>> without_eddies_; ///< cells of blocks
+    std::vector<std::array<std::vector<CutPoint>, 3>> points_; ///< open faces near surfaces
+    std::vector<std::vector<Index<3>>> without_eddies_;        ///< cells of blocks
     BodyForces forces_;
     SurfaceScalars scalars_;
 };

@@ -6,10 +6,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Box;
-using domain::Index;
-using domain::moved;
-using domain::View;
 using geometry::CutLink;
 
 namespace {

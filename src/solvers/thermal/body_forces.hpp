@@ -19,22 +19,22 @@ class BodyForces {
   public:
     /// `points`: open faces near surfaces, of blocks and axes.
     BodyForces(const ImmersedGrid& immersed, const FlowParameters& flow,
-               const std::vector<domain::Box<3>>& blocks,
+               const std::vector<Box<3>>& blocks,
                const std::vector<std::array<std::vector<CutPoint>, 3>>& points);
 
     /// Add the forces of a block over the density: of body n along axis a to sum 3 n + a. The
     /// ghosts of the velocity are valid.
-    void add(const FlowBlock& block, const domain::View<const double>& pressure, std::size_t number,
+    void add(const FlowBlock& block, const View<const double>& pressure, std::size_t number,
              std::vector<parallel::CompensatedSum>& sums) const;
 
   private:
     struct End { ///< of a control volume, at the centre of a fluid cell
-        domain::Index<3> cell{};
+        Index<3> cell{};
         int body = 0;
         double area = 0; ///< negative where the body is below
     };
     struct Side { ///< of the control volume of an open face
-        domain::Index<3> face{};
+        Index<3> face{};
         std::size_t axis = 0; ///< that the side is normal to
         bool is_upper = false;
         int body = 0;
@@ -46,8 +46,7 @@ class BodyForces {
         std::vector<Side> sides;
     };
     [[nodiscard]] Part part_of(const ImmersedGrid& immersed, std::size_t block, std::size_t a,
-                               const domain::Box<3>& cells,
-                               const std::vector<CutPoint>& points) const;
+                               const Box<3>& cells, const std::vector<CutPoint>& points) const;
 
     const FlowParameters& flow_;
     const domain::Grid& grid_;

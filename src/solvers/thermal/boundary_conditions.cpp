@@ -4,7 +4,6 @@ namespace uzushio::thermal {
 
 using domain::BoundaryGhosts;
 using domain::GhostFill;
-using domain::Index;
 
 namespace {
 
@@ -18,7 +17,7 @@ bool is_given(const FaceCondition& condition) {
 GhostFill velocity_ghosts(const FaceCondition& condition) {
     return [condition](const BoundaryGhosts& ghosts, double) {
         const std::size_t normal = ghosts.region->patch.face.axis;
-        const domain::View<double>& view = ghosts.values;
+        const View<double>& view = ghosts.values;
         std::size_t component = 0;
         while (!ghosts.stagger[component])
             ++component;
@@ -52,7 +51,7 @@ GhostFill scalar_ghosts(const FaceCondition& condition, const ScalarCondition& s
         return domain::zero_gradient();
     const double slope = scalar.value / diffusivity;
     return [slope, axis](const BoundaryGhosts& ghosts, double) {
-        const domain::View<double>& view = ghosts.values;
+        const View<double>& view = ghosts.values;
         const std::size_t normal = ghosts.region->patch.face.axis;
         for_indices(ghosts.box, [&](const Index<3>& at) {
             const Index<3> inside = ghosts.mirrored(at);

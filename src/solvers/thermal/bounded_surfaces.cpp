@@ -5,9 +5,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Index;
-using domain::moved;
-using domain::View;
 using Kind = BodyCondition::Kind;
 
 BoundedSurfaces::BoundedSurfaces(MPI_Comm comm, const FlowParameters& flow,

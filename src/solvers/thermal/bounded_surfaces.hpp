@@ -44,7 +44,7 @@ class BoundedSurfaces {
     [[nodiscard]] std::vector<double> inflow_values(const std::vector<FlowBlock>& blocks,
                                                     std::size_t s,
                                                     const domain::Field<double>& values) const;
-    [[nodiscard]] double volume(const domain::Index<3>& cell) const {
+    [[nodiscard]] double volume(const Index<3>& cell) const {
         return grid_.side_area(0, cell) * grid_[0].width()[cell[0]];
     }
     [[nodiscard]] bool is_fixed(const CutSide& cut, std::size_t s) const {

@@ -8,11 +8,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Box;
-using domain::Index;
-using domain::moved;
-using domain::View;
-
 namespace {
 
 const domain::FieldSpec upwind_spec{.name = "upwind", .ghosts = 1};

@@ -33,8 +33,8 @@ class BoundedTransport {
     /// `dt`. The surfaces of bodies are prepared; `eddies`: eddy viscosity of the blocks, empty
     /// without a subgrid model (collective).
     void add_stage(const std::vector<FlowBlock>& blocks,
-                   const std::vector<domain::View<const double>>& eddies,
-                   const domain::StageInfo& stage, double time, double dt);
+                   const std::vector<View<const double>>& eddies, const domain::StageInfo& stage,
+                   double time, double dt);
 
     /// Set scalar `s` in the fluid, and in conductors beside it, after the last stage (collective).
     void finish(std::size_t s, domain::Field<double>& scalar);
@@ -50,20 +50,20 @@ class BoundedTransport {
         Field excess;        ///< amounts through faces by all fluxes less the upwind ones
         domain::Boundaries boundaries;
     };
-    void begin(std::size_t b, const domain::View<const double>& scalar, OfScalar& own);
+    void begin(std::size_t b, const View<const double>& scalar, OfScalar& own);
     void exchange_upwind(double time);
     template <std::size_t A>
     void add_fluxes(const FlowBlock& block, std::size_t b, std::size_t s,
-                    const domain::View<const double>* eddies, double all, double upwind);
+                    const View<const double>* eddies, double all, double upwind);
     void advance_upwind(std::size_t b, std::size_t s, double upwind);
     void add_sources(std::size_t b, std::size_t s, double time, double length);
-    void set_boundary_values(const domain::View<double>& values, const domain::Box<3>& cells) const;
+    void set_boundary_values(const View<double>& values, const Box<3>& cells) const;
     void set_shares(std::size_t b, std::size_t s);
-    void add_shares(std::size_t b, OfScalar& own, const domain::View<double>& scalar);
-    [[nodiscard]] double open(std::size_t b, std::size_t a, const domain::Index<3>& face) const {
+    void add_shares(std::size_t b, OfScalar& own, const View<double>& scalar);
+    [[nodiscard]] double open(std::size_t b, std::size_t a, const Index<3>& face) const {
         return bodies_ == nullptr || bodies_->immersed().is_open(b, a, face) ? 1 : 0;
     }
-    [[nodiscard]] bool is_fluid(std::size_t b, const domain::Index<3>& cell) const {
+    [[nodiscard]] bool is_fluid(std::size_t b, const Index<3>& cell) const {
         return bodies_ == nullptr || bodies_->immersed().is_fluid(b, cell);
     }
     [[nodiscard]] bool at_boundary(std::size_t a, std::int64_t face) const {

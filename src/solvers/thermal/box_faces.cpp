@@ -2,8 +2,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Face;
-
 std::vector<std::pair<Face, const FaceCondition*>> named_faces(const FlowParameters& flow) {
     std::vector<std::pair<Face, const FaceCondition*>> found;
     for (const Face& face : domain::faces(flow.dimension))
@@ -12,7 +10,7 @@ std::vector<std::pair<Face, const FaceCondition*>> named_faces(const FlowParamet
     return found;
 }
 
-double inward(const Face& face, const domain::Vector& velocity) {
+double inward(const Face& face, const Vector& velocity) {
     return (face.is_upper() ? -1 : 1) * velocity[face.axis];
 }
 

@@ -2,8 +2,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Index;
-using domain::moved;
 using geometry::CutLink;
 using geometry::CutLinks;
 using geometry::Lattice;
@@ -45,7 +43,7 @@ CutSide across(const ImmersedGrid& immersed, const Lattice& lattice, const CutLi
 } // namespace
 
 std::vector<CutPoint> cut_points(const ImmersedGrid& immersed, const Lattice& lattice,
-                                 const domain::Box<3>& points, std::size_t except, int reach) {
+                                 const Box<3>& points, std::size_t except, int reach) {
     std::array<CutLinks, 3> links;
     std::vector<Index<3>> near;
     for (std::size_t axis = 0; axis < 3; ++axis) {

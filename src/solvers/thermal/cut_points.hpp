@@ -14,8 +14,8 @@ struct CutSide {
     /// Weights of the value at the surface, at the last point before it, and at the point before
     /// that, for the value at the first point beyond it.
     double at_surface = 0, near = 0, behind = 0;
-    double distance = 0;     ///< of the surface from the last point before it
-    domain::Vector normal{}; ///< unit vector across the surface, from that point
+    double distance = 0; ///< of the surface from the last point before it
+    Vector normal{};     ///< unit vector across the surface, from that point
     /// Return the value beyond the surface.
     [[nodiscard]] double beyond(double surface_value, double near_value,
                                 double behind_value) const {
@@ -25,7 +25,7 @@ struct CutSide {
 
 /// Point of a lattice with surfaces near it: along each axis, on the lower and the upper side.
 struct CutPoint {
-    domain::Index<3> at{};
+    Index<3> at{};
     std::array<std::array<CutSide, 2>, 3> sides{};
 };
 
@@ -40,8 +40,7 @@ template <class Visit> void for_sides(const CutPoint& point, const Visit& visit)
 /// Return the points of a box at most `reach` links from a surface, along all axes but `except`.
 [[nodiscard]] std::vector<CutPoint> cut_points(const ImmersedGrid& immersed,
                                                const geometry::Lattice& lattice,
-                                               const domain::Box<3>& points, std::size_t except,
-                                               int reach);
+                                               const Box<3>& points, std::size_t except, int reach);
 
 /// Return the values at `here` and its neighbours at distances -reach … reach, in the middle of
 /// five, with those beyond a surface extrapolated. `value(surface)`: at the surface of a body.

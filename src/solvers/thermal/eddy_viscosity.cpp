@@ -9,9 +9,6 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Box;
-using domain::Index;
-using domain::View;
 using Kind = SubgridModel::Kind;
 using Widths = std::array<double, 3>;
 
@@ -175,8 +172,8 @@ double constant_of(const SubgridModel& model) {
     }
 }
 
-double eddy_viscosity(const SubgridModel& model, const Gradient& gradient,
-                      const domain::Vector& widths, int dimension) {
+double eddy_viscosity(const SubgridModel& model, const Gradient& gradient, const Vector& widths,
+                      int dimension) {
     return for_model(model.kind, dimension, [&]<Kind kind, std::size_t D>() {
         const double constant = constant_of(model);
         double filter = constant * constant;

@@ -22,11 +22,10 @@ using Gradient = std::array<std::array<double, 3>, 3>;
 /// Sources: J. Smagorinsky, Mon. Weather Rev. 91 (1963) 99; F. Nicoud, F. Ducros, Flow Turbul.
 /// Combust. 62 (1999) 183; A. W. Vreman, Phys. Fluids 16 (2004) 3670.
 [[nodiscard]] double eddy_viscosity(const SubgridModel& model, const Gradient& gradient,
-                                    const domain::Vector& widths, int dimension);
+                                    const Vector& widths, int dimension);
 
 /// Set the eddy viscosity at the centres of `cells`, from velocities with valid ghosts.
 void set_eddy_viscosity(const FlowParameters& flow, const domain::Grid& grid,
-                        const FlowBlock& block, const domain::Box<3>& cells,
-                        const domain::View<double>& viscosity);
+                        const FlowBlock& block, const Box<3>& cells, const View<double>& viscosity);
 
 } // namespace uzushio::thermal

@@ -7,9 +7,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Box;
-using domain::Index;
-using domain::View;
 using Kind = FaceCondition::Kind;
 
 namespace {
@@ -79,7 +76,7 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
     return result;
 }
 
-std::vector<domain::Vector> FlowSolver::body_forces() {
+std::vector<Vector> FlowSolver::body_forces() {
     if (!bodies_)
         return {};
     update_derived(false); // ghosts

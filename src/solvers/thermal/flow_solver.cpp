@@ -17,13 +17,8 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Box;
-using domain::Face;
 using domain::FieldKind;
-using domain::Index;
-using domain::moved;
 using domain::SolverBlock;
-using domain::View;
 using Kind = FaceCondition::Kind;
 
 constexpr const char* velocity_name = "face_velocity";

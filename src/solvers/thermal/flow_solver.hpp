@@ -34,13 +34,13 @@ class FlowSolver : public domain::BlockSolver {
 
     /// Return the forces of the flow on the bodies, over the density, in their order (collective).
     /// The pressure is that of the last stage: 0 before the first step.
-    [[nodiscard]] std::vector<domain::Vector> body_forces();
+    [[nodiscard]] std::vector<Vector> body_forces();
 
     /// Return the mean flux of a scalar from each body into the flow (collective).
     [[nodiscard]] std::vector<double> body_fluxes(std::size_t scalar);
 
     /// Return whether a cell of a block of this rank is fluid; after the set-up.
-    [[nodiscard]] bool is_fluid(std::size_t block, const domain::Index<3>& cell) const {
+    [[nodiscard]] bool is_fluid(std::size_t block, const Index<3>& cell) const {
         return !bodies_ || bodies_->immersed().is_fluid(block, cell);
     }
 
@@ -61,7 +61,7 @@ class FlowSolver : public domain::BlockSolver {
     [[nodiscard]] FlowBlock block_of(const domain::SolverBlock& block) const;
     [[nodiscard]] std::vector<FlowBlock> flow_blocks();
     /// Set the ghosts of the eddy viscosity beyond boundaries, also diagonal ones.
-    void fill_edges(const domain::View<double>& eddies, const domain::Box<3>& cells) const;
+    void fill_edges(const View<double>& eddies, const Box<3>& cells) const;
     /// Return the time within which what constraints lack in a state is made up for.
     [[nodiscard]] double time_scale() const;
     /// Change given initial fields: without divergence, and as conditions and bodies demand.

@@ -12,7 +12,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Index;
 using geometry::CutLinks;
 using geometry::Lattice;
 
@@ -63,26 +62,26 @@ ImmersedGrid::ImmersedGrid(MPI_Comm comm, const domain::Decomposition& decomposi
                            const FlowParameters& flow, const domain::Grid& grid)
     : dimension_(static_cast<std::size_t>(flow.dimension)), grid_(grid),
       numbers_(decomposition, rank, {.name = "region", .ghosts = ghosts}) {
-    domain::Vector quanta{1, 1, 1};
+    Vector quanta{1, 1, 1};
     for (std::size_t a = 0; a < dimension_; ++a) {
         quanta[a] = quantum_of(flow.vertices[a]);
         vertices_[a] = extended(flow.vertices[a], grid[a], quanta[a]);
     }
     for (std::size_t body = 0; body < flow.bodies.size(); ++body) {
-        std::vector<domain::Vector> shifts{{}};
+        std::vector<Vector> shifts{{}};
         for (std::size_t a = 0; a < dimension_; ++a) {
             if (!flow.periodic[a])
                 continue;
             const double period =
                 vertices_[a][vertices_[a].size() - 1 - ghosts] - vertices_[a][ghosts];
-            const std::vector<domain::Vector> before = shifts;
+            const std::vector<Vector> before = shifts;
             for (const double sign : {-1.0, 1.0})
-                for (domain::Vector shift : before) {
+                for (Vector shift : before) {
                     shift[a] = sign * period;
                     shifts.push_back(shift);
                 }
         }
-        for (const domain::Vector& shift : shifts) {
+        for (const Vector& shift : shifts) {
             surfaces_.push_back(geometry::placed(flow.bodies[body].surface, shift, quanta));
             body_.push_back(static_cast<int>(body));
         }
@@ -183,7 +182,7 @@ CutLinks ImmersedGrid::links(const Lattice& lattice, std::size_t axis) const {
 }
 
 int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
-    domain::Vector point{};
+    Vector point{};
     for (std::size_t a = 0; a < 3; ++a)
         point[a] = lattice.position(a, at[a]);
     std::vector<geometry::Crossing> found;
@@ -208,7 +207,7 @@ int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
 }
 
 bool ImmersedGrid::is_open(std::size_t block, std::size_t axis, const Index<3>& face) const {
-    const Index<3> below = domain::moved(face, axis, -1);
+    const Index<3> below = moved(face, axis, -1);
     if (grid_[axis].is_boundary(face[axis]))
         return is_fluid(block, face[axis] == 0 ? face : below);
     return is_fluid(block, face) && is_fluid(block, below) &&

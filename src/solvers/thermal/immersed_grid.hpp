@@ -42,21 +42,20 @@ class ImmersedGrid {
     [[nodiscard]] int body(int of_link) const { return body_[static_cast<std::size_t>(of_link)]; }
 
     /// Return the number of the body whose closed surface is around a point of a lattice; -1: none.
-    [[nodiscard]] int body_at(const geometry::Lattice& lattice, const domain::Index<3>& at) const;
+    [[nodiscard]] int body_at(const geometry::Lattice& lattice, const Index<3>& at) const;
 
     /// Return whether a cell is fluid; of a block or its ghosts.
-    [[nodiscard]] bool is_fluid(std::size_t block, const domain::Index<3>& cell) const {
+    [[nodiscard]] bool is_fluid(std::size_t block, const Index<3>& cell) const {
         return numbers_.view(block)(cell) >= 0;
     }
     /// Return the number of the regions of fluid that no path joins.
     [[nodiscard]] int regions() const { return regions_; }
     /// Return the number of a fluid cell's region; of a block or its ghosts.
-    [[nodiscard]] int region(std::size_t block, const domain::Index<3>& cell) const {
+    [[nodiscard]] int region(std::size_t block, const Index<3>& cell) const {
         return static_cast<int>(numbers_.view(block)(cell));
     }
     /// Return whether a face is open; of a block's cells or of the first ghosts.
-    [[nodiscard]] bool is_open(std::size_t block, std::size_t axis,
-                               const domain::Index<3>& face) const;
+    [[nodiscard]] bool is_open(std::size_t block, std::size_t axis, const Index<3>& face) const;
     /// Return 1 at open faces of blocks, 0 at others.
     [[nodiscard]] const std::shared_ptr<const domain::Field<double>>& open() const { return open_; }
 

@@ -6,9 +6,6 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Box;
-using domain::Index;
-using domain::View;
 using Pointers = std::array<RowPointer, 3>;
 
 /// Set the derivative at the faces of a row: of the component along `A`, from the velocity of all

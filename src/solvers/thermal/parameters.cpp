@@ -13,7 +13,6 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Face;
 using Kind = FaceCondition::Kind;
 
 /// Throws `std::invalid_argument` if the conditions of a body do not exist.

@@ -8,13 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "domain/face.hpp"
 #include "domain/index.hpp"
 #include "domain/mesh.hpp"
 #include "domain/time_integrator.hpp"
+#include "domain/view.hpp"
 #include "geometry/surface.hpp"
 #include "linalg/iterative_solver.hpp"
 
 namespace uzushio::thermal {
+
+using domain::Box;
+using domain::Face;
+using domain::Index;
+using domain::moved;
+using domain::Vector;
+using domain::View;
 
 /// Advection scheme: central is second order and conserves energy; van_leer is second order away
 /// from extrema and dissipates (upwind, limiter of van Leer), and keeps scalars within their
@@ -34,19 +43,19 @@ struct FaceCondition {
     /// velocity, whose flux is that of the inflow; symmetry: no normal velocity, no stress.
     enum class Kind { wall, inflow, outflow, symmetry };
     Kind kind = Kind::wall;
-    domain::Vector velocity{};              ///< of the wall or of the inflow
+    Vector velocity{};                      ///< of the wall or of the inflow
     std::vector<ScalarCondition> scalars{}; ///< for each scalar
 };
 
 /// Addition to the time derivative of a quantity at a position and time; null: none.
-using Source = std::function<double(const domain::Vector& at, double time)>;
+using Source = std::function<double(const Vector& at, double time)>;
 
 /// Scalar that the flow carries. Its buoyancy is an acceleration along each axis,
 /// `buoyancy * (value - reference)`.
 struct Scalar {
     std::string name;
     double diffusivity = 0;
-    domain::Vector buoyancy{};
+    Vector buoyancy{};
     double reference = 0;
     std::string unit = "1";
     Source source{};
@@ -87,11 +96,11 @@ struct FlowParameters {
     std::array<bool, 3> periodic{};
     std::map<std::string, FaceCondition> faces; ///< by `Face::name`, of the axes not periodic
     double viscosity = 0;
-    domain::Vector force{};
+    Vector force{};
     std::array<Source, 3> sources{}; ///< of the velocity components
     std::vector<Scalar> scalars;
     std::vector<Body> bodies;
-    std::vector<domain::Vector> seeds; ///< points in the fluid, see `geometry::find_regions`
+    std::vector<Vector> seeds; ///< points in the fluid, see `geometry::find_regions`
     SubgridModel subgrid{};
     Scheme scheme = Scheme::central;
     domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;

@@ -10,7 +10,6 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Index;
 using parallel::Section;
 
 const domain::FieldSpec& cell_spec() {
@@ -28,8 +27,8 @@ Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition
       decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
       divergence_(decomposition, rank, cell_spec()),
       residual_(decomposition, rank, cell_spec(), false),
-      through_flow_(thermal::through_flow(
-          flow, [this](const domain::Face& face) { return open_area(face); })),
+      through_flow_(
+          thermal::through_flow(flow, [this](const Face& face) { return open_area(face); })),
       volume_(fluid_volume()), halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}},
                                      domain::Reach::faces, traffic) {
     linalg::Equation equation{.decomposition = decomposition_};
@@ -118,12 +117,12 @@ void Projection::balance(Field& velocity) const {
             }
         }
     };
-    for_outflow([&](const domain::Face& face, const Index<3>& at, double value) {
+    for_outflow([&](const Face& face, const Index<3>& at, double value) {
         outflow.add(value * (face.is_upper() ? 1 : -1) * grid_.side_area(face.axis, at));
     });
     const double flux = parallel::sum_over_ranks(outflow, comm_);
     const double missing = (through_flow_.inflow - flux) / through_flow_.outflow_area;
-    for_outflow([&](const domain::Face& face, const Index<3>&, double& value) {
+    for_outflow([&](const Face& face, const Index<3>&, double& value) {
         value += face.is_upper() ? missing : -missing;
     });
 }
@@ -164,7 +163,7 @@ void Projection::clear_solid(std::size_t block, const Index<3>& first, std::int6
             row[n] = 0;
 }
 
-double Projection::open_area(const domain::Face& face) const {
+double Projection::open_area(const Face& face) const {
     if (immersed_ == nullptr)
         return grid_.area(face);
     parallel::CompensatedSum sum;

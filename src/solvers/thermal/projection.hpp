@@ -53,10 +53,10 @@ class Projection {
     void add_residual(double factor);
     void remove_mean(Field& x) const;
     /// Set the values of a row of cells that are not fluid to 0.
-    void clear_solid(std::size_t block, const domain::Index<3>& first, std::int64_t size,
+    void clear_solid(std::size_t block, const Index<3>& first, std::int64_t size,
                      double* row) const;
     /// Return the area of the fluid cells at a face of the box, and the volume of all (collective).
-    [[nodiscard]] double open_area(const domain::Face& face) const;
+    [[nodiscard]] double open_area(const Face& face) const;
     [[nodiscard]] double fluid_volume() const;
     void subtract_gradient(const Field& pressure, double dt, Field& velocity) const;
 

@@ -15,7 +15,7 @@ namespace uzushio::thermal {
 /// arrays, along j and k single values.
 struct RowMetrics {
     /// Lengths at index `first` and beside it.
-    RowMetrics(const domain::Grid& grid, const domain::Index<3>& first) {
+    RowMetrics(const domain::Grid& grid, const Index<3>& first) {
         for (std::size_t a = 0; a < 3; ++a) {
             inverse_width[a] = grid[a].inverse_width() + first[a];
             inverse_distance[a] = grid[a].inverse_distance() + first[a];
@@ -36,10 +36,10 @@ struct RowMetrics {
 /// Pointer to the first item of a row in an array, and the distances of neighbours.
 struct RowPointer {
     RowPointer() = default;
-    RowPointer(const domain::View<const double>& view, const domain::Index<3>& first)
+    RowPointer(const View<const double>& view, const Index<3>& first)
         : value(view.data() + view.offset(first)), stride(view.strides()) {}
     const double* value = nullptr;
-    domain::Index<3> stride{};
+    Index<3> stride{};
 };
 
 } // namespace uzushio::thermal

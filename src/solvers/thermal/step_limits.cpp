@@ -7,10 +7,7 @@
 
 namespace uzushio::thermal {
 
-using domain::Box;
-using domain::Index;
 using domain::SolverBlock;
-using domain::View;
 
 double FlowSolver::stable_dt(const SolverBlock& block) {
     // Limits of three-stage schemes of order three along the imaginary and the real axis.

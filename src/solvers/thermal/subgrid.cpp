@@ -6,10 +6,6 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Box;
-using domain::Index;
-using domain::View;
-
 /// Return a cell value at the face, normal to `A`, below cell `n` of a row (linear interpolation).
 template <std::size_t A>
 UZUSHIO_INLINE double at_face(const RowMetrics& m, const double* here, std::ptrdiff_t back,

@@ -7,10 +7,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Index;
-using domain::moved;
-using domain::View;
-
 namespace {
 
 /// Call `visit(axis, step, link)` for the links of a cell to its neighbours; null: not cut.

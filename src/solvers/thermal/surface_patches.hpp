@@ -22,11 +22,10 @@ class SurfacePatches {
     [[nodiscard]] std::size_t count() const { return keys_.size(); }
     /// Return the number of the patch of a body beside a fluid cell that has a cut link to it; of a
     /// block or of its ghosts across faces.
-    [[nodiscard]] std::size_t patch(std::size_t block, const domain::Index<3>& cell,
-                                    int body) const;
+    [[nodiscard]] std::size_t patch(std::size_t block, const Index<3>& cell, int body) const;
 
   private:
-    [[nodiscard]] double key(std::size_t block, const domain::Index<3>& cell, int body) const;
+    [[nodiscard]] double key(std::size_t block, const Index<3>& cell, int body) const;
 
     std::size_t bodies_;
     domain::Field<double> labels_; ///< of the connected cells near surfaces

@@ -8,10 +8,6 @@
 
 namespace uzushio::thermal {
 
-using domain::Box;
-using domain::Index;
-using domain::moved;
-using domain::View;
 using Kind = BodyCondition::Kind;
 
 namespace {
@@ -31,7 +27,7 @@ struct Near {
     }
     /// Return the part along `step` of the gradient along the surface, which is that in the cell.
     [[nodiscard]] double tangential(std::size_t a, int step) const {
-        const domain::Vector& normal = cut(a, step).normal;
+        const Vector& normal = cut(a, step).normal;
         double along_normal = 0;
         for (std::size_t t = 0; t < dimension; ++t)
             along_normal += slopes_[t] * normal[t];
@@ -307,8 +303,8 @@ bool SurfaceScalars::has_given_flux(std::size_t s, std::size_t axis, std::int64_
                                     bool upper) const {
     if (flow_.periodic[axis] || cell != (upper ? grid_[axis].cells() - 1 : 0))
         return false;
-    const FaceCondition& face = flow_.faces.at(
-        domain::Face{axis, upper ? domain::Side::upper : domain::Side::lower}.name());
+    const FaceCondition& face =
+        flow_.faces.at(Face{axis, upper ? domain::Side::upper : domain::Side::lower}.name());
     return !face.scalars[s].fixed;
 }
 

@@ -21,7 +21,7 @@ namespace uzushio::thermal {
 class SurfaceScalars {
   public:
     SurfaceScalars(MPI_Comm comm, const ImmersedGrid& immersed, const SurfacePatches& patches,
-                   const FlowParameters& flow, const std::vector<domain::Box<3>>& blocks);
+                   const FlowParameters& flow, const std::vector<Box<3>>& blocks);
 
     /// Compute the corrections from fields with valid ghosts (collective).
     void prepare(const std::vector<FlowBlock>& blocks);
@@ -29,7 +29,7 @@ class SurfaceScalars {
     /// Add the changes to the derivative of scalar `s` in a block near surfaces, and set that in
     /// bodies: of diffusion if the body is conjugate, else 0.
     void correct(const FlowBlock& block, std::size_t number, std::size_t s,
-                 const domain::View<double>& derivative) const;
+                 const View<double>& derivative) const;
 
     /// Set scalar `s` in bodies with a fixed value to that value; the flow does not depend on it.
     void fill_bodies(domain::Field<double>& scalar, std::size_t s) const;
@@ -77,7 +77,7 @@ class SurfaceScalars {
 
   private:
     struct Row { ///< cells along i that are not fluid
-        domain::Index<3> first{};
+        Index<3> first{};
         std::int64_t size = 0;
         int body = -1; ///< around them; -1: none
     };
@@ -98,7 +98,7 @@ class SurfaceScalars {
         std::array<std::array<double, 5>, 3> values{};    ///< along each axis, as `line_of`
         std::array<std::array<double, 2>, 3> gradients{}; ///< at such sides, from the cell outwards
     };
-    [[nodiscard]] Lines lines_of(const domain::View<const double>& scalar, const CutPoint& point,
+    [[nodiscard]] Lines lines_of(const View<const double>& scalar, const CutPoint& point,
                                  std::size_t s, int reach) const;
     /// Set the corrections of a block's fluid cells, and add the gains through surfaces to the sums
     /// of the patches.
@@ -117,8 +117,8 @@ class SurfaceScalars {
     /// they share with fluid cells to the sums of the patches.
     void set_changes_of_solid(const FlowBlock& block, std::size_t number, std::size_t s,
                               std::span<parallel::CompensatedSum> into);
-    void set_bodies(const Part& part, const domain::View<const double>& scalar, std::size_t s,
-                    const domain::View<double>& derivative) const;
+    void set_bodies(const Part& part, const View<const double>& scalar, std::size_t s,
+                    const View<double>& derivative) const;
 
     /// Return whether a side of a cell is a boundary of the box at which the scalar's flux is
     /// given.

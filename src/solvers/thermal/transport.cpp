@@ -6,10 +6,6 @@ namespace uzushio::thermal {
 
 namespace {
 
-using domain::Box;
-using domain::Index;
-using domain::View;
-
 template <class Scheme, std::size_t D>
 void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
          const RowPointer& scalar, double diffusivity, std::int64_t size, double* __restrict out) {

@@ -6,7 +6,6 @@ namespace uzushio::thermal {
 
 /// Set the time derivative of scalar `s` in the cells of a block: -div(u s) + div(kappa grad s).
 void scalar_derivative(const FlowParameters& flow, const domain::Grid& grid, const FlowBlock& block,
-                       std::size_t s, const domain::Box<3>& cells,
-                       const domain::View<double>& derivative);
+                       std::size_t s, const Box<3>& cells, const View<double>& derivative);
 
 } // namespace uzushio::thermal
