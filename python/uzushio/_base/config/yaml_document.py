@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError, ValidationInfo
+from pydantic import BaseModel, ValidationError
 
 from uzushio._base.config import yaml_file
 from uzushio._base.config.case_errors import explain
@@ -103,7 +103,7 @@ class Document:
 
         Args:
             model: the model.
-            comm: ranks that all validate the same document; see `ranks_of`.
+            comm: ranks that all validate the same document, which validators find in their context.
 
         Raises:
             CaseError: one line for each mistake, naming the file and line, the key, the value given
@@ -115,9 +115,3 @@ class Document:
         except ValidationError as error:
             lines = explain(error, model, values, self.where)
             raise CaseError("\n".join(lines)) from error
-
-
-def ranks_of(info: ValidationInfo) -> MPI.Comm | None:
-    """Return the ranks that validate the same document, for a validator; None: this process."""
-    ranks: MPI.Comm | None = (info.context or {}).get("comm")
-    return ranks

@@ -11,7 +11,6 @@ from pydantic import Field, ValidationInfo, model_validator
 from uzushio._base.config.lengths import Coefficient
 from uzushio._base.config.paths import NamedFile
 from uzushio._base.config.section import Count, Positive, Section, unit
-from uzushio._base.config.yaml_document import ranks_of
 from uzushio._base.config.yaml_file import KeyPath
 from uzushio.case.model import Length
 from uzushio.errors import SettingsError
@@ -337,9 +336,10 @@ class ThermalCase(BlockCase):
     @model_validator(mode="after")
     def _bodies_fit(self, info: ValidationInfo) -> Self:
         faces = [axis.positions() for axis in self.grid.axes]
+        comm = (info.context or {}).get("comm")
         for name, body in self.bodies.items():
             try:
-                surface = body.surface(ranks_of(info))
+                surface = body.surface(comm)
             except ValueError as error:
                 raise SettingsError(error, ("bodies", name)) from error
             corners = surface.corners
