@@ -2,7 +2,6 @@
 #include <string>
 
 #include "parallel/compensated_sum.hpp"
-#include "solvers/thermal/box_faces.hpp"
 #include "solvers/thermal/flow_solver.hpp"
 
 namespace uzushio::thermal {
@@ -50,7 +49,7 @@ double FlowSolver::kinetic_energy() {
 std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
     const Scalar& one = flow_.scalars.at(scalar);
     std::array<double, 6> result{};
-    for (const auto& [face, condition] : named_faces(flow_)) {
+    for (const auto& [face, condition] : conditioned_faces(flow_)) {
         const ScalarCondition& given = condition->scalars[scalar];
         const bool fixed =
             given.fixed && (condition->kind == Kind::wall || condition->kind == Kind::inflow);

@@ -7,7 +7,6 @@
 
 #include "domain/halo_exchange.hpp"
 #include "solvers/thermal/boundary_conditions.hpp"
-#include "solvers/thermal/box_faces.hpp"
 #include "solvers/thermal/eddy_viscosity.hpp"
 #include "solvers/thermal/sources.hpp"
 #include "solvers/thermal/subgrid.hpp"
@@ -49,7 +48,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
     velocity.spec.ghosts = ghosts;
     velocity.spec.centring = domain::Centring::face;
     velocity.description = "velocity normal to cell sides";
-    for (const auto& [face, condition] : named_faces(flow_))
+    for (const auto& [face, condition] : conditioned_faces(flow_))
         velocity.boundaries[face.name()] = velocity_ghosts(*condition);
     result.fields.push_back(std::move(velocity));
 
@@ -59,7 +58,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
         field.spec.name = scalar.name;
         field.spec.ghosts = ghosts;
         field.unit = scalar.unit;
-        for (const auto& [face, condition] : named_faces(flow_))
+        for (const auto& [face, condition] : conditioned_faces(flow_))
             field.boundaries[face.name()] = scalar_ghosts(*condition, condition->scalars[s],
                                                           scalar.diffusivity, grid_[face.axis]);
         result.fields.push_back(std::move(field));
@@ -71,7 +70,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
         eddies.spec.ghosts = 1;
         eddies.kind = FieldKind::derived;
         eddies.description = "eddy viscosity of the subgrid model";
-        for (const auto& [face, condition] : named_faces(flow_))
+        for (const auto& [face, condition] : conditioned_faces(flow_))
             eddies.boundaries[face.name()] = eddy_ghosts(*condition);
         result.fields.push_back(std::move(eddies));
         result.reach = domain::Reach::edges;
@@ -115,8 +114,6 @@ void FlowSolver::prepare_ranks() {
         bounded_.emplace(comm(), decomposition(), rank(), flow_, grid_,
                          bodies_ ? &*bodies_ : nullptr, conditions, counted_traffic());
     }
-    const ThroughFlow& through = projection_->through_flow();
-    convection_ = through.outflow_area > 0 ? through.inflow / through.outflow_area : 0;
 }
 
 void FlowSolver::initial(const SolverBlock&) {}
@@ -124,7 +121,7 @@ void FlowSolver::initial(const SolverBlock&) {}
 void FlowSolver::set_normal_velocities() {
     domain::Field<double>& velocity = field(velocity_name);
     for (std::size_t b = 0; b < blocks(); ++b)
-        for (const auto& [face, condition] : named_faces(flow_)) {
+        for (const auto& [face, condition] : conditioned_faces(flow_)) {
             if (condition->kind == Kind::outflow)
                 continue; // the projection adds what is missing
             const double value =
@@ -171,14 +168,15 @@ FlowBlock FlowSolver::block_of(const SolverBlock& block) const {
 void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t a) const {
     const View<double> derivative = block.derivative(velocity_name, a);
     const View<const double> u = block.field(velocity_name, a);
-    for (const auto& [face, condition] : named_faces(flow_)) {
+    const double speed = projection_->outflow_velocity();
+    for (const auto& [face, condition] : conditioned_faces(flow_)) {
         if (face.axis != a)
             continue;
         const bool outflow = condition->kind == Kind::outflow;
         const std::int64_t inside = face.is_upper() ? -1 : 1;
         const double width = grid_.width_at(face);
         for_indices(grid_.sides_at(face, block.cells()), [&](const Index<3>& at) {
-            derivative(at) = outflow ? -convection_ * (u(at) - u(moved(at, a, inside))) / width : 0;
+            derivative(at) = outflow ? -speed * (u(at) - u(moved(at, a, inside))) / width : 0;
         });
     }
 }
@@ -186,7 +184,7 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
 // The framework fills the ghosts beyond one face; those beyond a boundary and beside a neighbour's
 // cells, or beyond two boundaries, remain.
 void FlowSolver::fill_edges(const View<double>& eddies, const Box<3>& cells) const {
-    for (const auto& [face, condition] : named_faces(flow_)) {
+    for (const auto& [face, condition] : conditioned_faces(flow_)) {
         const std::size_t a = face.axis;
         Box<3> ghosts = cells.grown(decomposition().mesh().layers(1));
         const std::int64_t inside = face.is_upper() ? grid_[a].cells() - 1 : 0;

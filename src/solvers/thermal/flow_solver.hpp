@@ -74,7 +74,6 @@ class FlowSolver : public domain::BlockSolver {
 
     FlowParameters flow_;
     domain::Grid grid_;
-    double convection_ = 0; ///< mean velocity out of the box through outflow faces
     std::optional<Bodies> bodies_;
     std::optional<Projection> projection_;
     std::optional<BoundedTransport> bounded_; ///< with scalars and `van_leer`

@@ -8,7 +8,6 @@
 
 #include "geometry/regions.hpp"
 #include "geometry/shapes.hpp"
-#include "solvers/thermal/box_faces.hpp"
 
 namespace uzushio::thermal {
 
@@ -128,7 +127,7 @@ void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow)
     const auto count = static_cast<std::size_t>(regions());
     std::vector<int> in(count), out(count); // whether a region has an inflow, an outflow
     bool has_inflow = false;
-    for (const auto& [face, condition] : named_faces(flow)) {
+    for (const auto& [face, condition] : conditioned_faces(flow)) {
         const bool inflow = condition->kind == FaceCondition::Kind::inflow;
         if (!inflow && condition->kind != FaceCondition::Kind::outflow)
             continue;

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "solvers/thermal/box_faces.hpp"
 #include "solvers/thermal/eddy_viscosity.hpp"
 
 namespace uzushio::thermal {
@@ -30,6 +29,14 @@ void check(const Body& body, std::size_t scalars) {
 }
 
 } // namespace
+
+std::vector<std::pair<Face, const FaceCondition*>> conditioned_faces(const FlowParameters& flow) {
+    std::vector<std::pair<Face, const FaceCondition*>> found;
+    for (const Face& face : domain::faces(flow.dimension))
+        if (const auto at = flow.faces.find(face.name()); at != flow.faces.end())
+            found.emplace_back(face, &at->second);
+    return found;
+}
 
 std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow) {
     auto vertices = flow.vertices;
@@ -62,7 +69,7 @@ FlowParameters checked(FlowParameters flow) {
             throw std::invalid_argument(where + " has conditions for " +
                                         std::to_string(condition.scalars.size()) +
                                         " scalars, not for " + std::to_string(flow.scalars.size()));
-        const double in = inward(face, condition.velocity);
+        const double in = inward_component(face, condition.velocity);
         if (condition.kind == Kind::wall && in != 0)
             throw std::invalid_argument(where + " is a wall that moves along its normal");
         if (condition.kind == Kind::inflow && !(in > 0))

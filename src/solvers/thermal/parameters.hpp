@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "domain/face.hpp"
@@ -107,6 +108,15 @@ struct FlowParameters {
     std::string solver = "auto"; ///< of the pressure, see `linalg::solver_names`
     linalg::IterationLimits limits{};
 };
+
+/// Return the faces of the box that have a condition, with it, in the order of `domain::faces`.
+[[nodiscard]] std::vector<std::pair<Face, const FaceCondition*>>
+conditioned_faces(const FlowParameters& flow);
+
+/// Return the component of a velocity along the normal of a face into the box.
+[[nodiscard]] inline double inward_component(const Face& face, const Vector& velocity) {
+    return (face.is_upper() ? -1 : 1) * velocity[face.axis];
+}
 
 /// Return the mesh of the box: one zone, whose boundaries have the names of their faces.
 [[nodiscard]] std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow);

@@ -26,11 +26,15 @@ Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition
     : comm_(comm), rank_(rank), flow_(flow), grid_(grid), immersed_(immersed), sections_(sections),
       decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
       divergence_(decomposition, rank, cell_spec()),
-      residual_(decomposition, rank, cell_spec(), false),
-      through_flow_(
-          thermal::through_flow(flow, [this](const Face& face) { return open_area(face); })),
-      volume_(fluid_volume()), halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}},
-                                     domain::Reach::faces, traffic) {
+      residual_(decomposition, rank, cell_spec(), false), volume_(fluid_volume()),
+      halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}}, domain::Reach::faces,
+            traffic) {
+    for (const auto& [face, condition] : conditioned_faces(flow)) {
+        if (condition->kind == FaceCondition::Kind::inflow)
+            inflow_ += inward_component(face, condition->velocity) * open_area(face);
+        if (condition->kind == FaceCondition::Kind::outflow)
+            outflow_area_ += open_area(face);
+    }
     linalg::Equation equation{.decomposition = decomposition_};
     for (const auto& [name, condition] : flow.faces)
         equation.conditions[name] = linalg::Condition::neumann;
@@ -53,7 +57,7 @@ void Projection::begin_stage(const Field& velocity, double step, double time_sca
 void Projection::apply(Field& velocity, Field& pressure, double dt) {
     {
         const Section section(sections_, "divergence");
-        if (through_flow_.outflow_area > 0)
+        if (outflow_area_ > 0)
             balance(velocity);
         set_divergence(velocity, 1 / dt, divergence_);
         if (removal_time_ > dt)
@@ -103,7 +107,7 @@ void Projection::add_residual(double factor) {
 void Projection::balance(Field& velocity) const {
     parallel::CompensatedSum outflow;
     const auto for_outflow = [&](auto&& visit) {
-        for (const auto& [face, condition] : named_faces(flow_)) {
+        for (const auto& [face, condition] : conditioned_faces(flow_)) {
             if (condition->kind != FaceCondition::Kind::outflow)
                 continue;
             for (std::size_t b = 0; b < velocity.blocks(); ++b) {
@@ -121,7 +125,7 @@ void Projection::balance(Field& velocity) const {
         outflow.add(value * (face.is_upper() ? 1 : -1) * grid_.side_area(face.axis, at));
     });
     const double flux = parallel::sum_over_ranks(outflow, comm_);
-    const double missing = (through_flow_.inflow - flux) / through_flow_.outflow_area;
+    const double missing = (inflow_ - flux) / outflow_area_;
     for_outflow([&](const Face& face, const Index<3>&, double& value) {
         value += face.is_upper() ? missing : -missing;
     });

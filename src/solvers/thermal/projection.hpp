@@ -9,7 +9,6 @@
 #include "domain/halo_exchange.hpp"
 #include "linalg/linear_solver.hpp"
 #include "parallel/section_monitor.hpp"
-#include "solvers/thermal/box_faces.hpp"
 #include "solvers/thermal/immersed_grid.hpp"
 #include "solvers/thermal/parameters.hpp"
 
@@ -43,7 +42,10 @@ class Projection {
     /// `Diverged` on all ranks if the velocity is not finite or the solver does not converge.
     void apply(Field& velocity, Field& pressure, double dt);
 
-    [[nodiscard]] const ThroughFlow& through_flow() const { return through_flow_; }
+    /// Return the mean velocity through the outflow faces; 0 without any.
+    [[nodiscard]] double outflow_velocity() const {
+        return outflow_area_ > 0 ? inflow_ / outflow_area_ : 0;
+    }
     /// Return the maximum magnitude of the divergence over all ranks.
     [[nodiscard]] double max_divergence(const Field& velocity) const;
 
@@ -68,9 +70,9 @@ class Projection {
     parallel::SectionMonitor& sections_;
     std::shared_ptr<const domain::Decomposition> decomposition_;
     Field divergence_;
-    Field residual_;          ///< divergence before a stage of a short step
-    double removal_time_ = 0; ///< of the residual; 0: within the stage
-    ThroughFlow through_flow_;
+    Field residual_;                       ///< divergence before a stage of a short step
+    double removal_time_ = 0;              ///< of the residual; 0: within the stage
+    double inflow_ = 0, outflow_area_ = 0; ///< volume in a unit of time, and area without bodies
     double volume_;
     bool singular_ = false;
     std::unique_ptr<linalg::LinearSolver> solver_;
