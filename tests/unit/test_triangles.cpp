@@ -302,7 +302,7 @@ TEST(Triangles, KeepThinOnesAndAreOpenWithoutANeighbour) {
     all.push_back({cut[0], middle, cut[1]});
     all.push_back({cut[0], cut[0], cut[1]});
     const Triangles closed(all);
-    EXPECT_EQ(closed.size(), 14);
+    EXPECT_EQ(closed.all().size(), 14);
     EXPECT_TRUE(closed.is_closed());
     std::vector<Crossing> found;
     for (std::size_t axis = 0; axis < 3; ++axis) {
