@@ -63,7 +63,7 @@ class Decay(BlockSolver):
 
 folder, comm = Path(sys.argv[1]), MPI.COMM_WORLD
 case = Case.model_validate({"solver": "decay", "time": {"steps": 4, "cfl": 0.5}})
-solver = Decay(case, comm)
+solver = Decay(case, comm).begin()
 for _ in range(2):
     solver.step()
 

@@ -75,7 +75,7 @@ def solver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CylinderHeat]:
     registry.register("cylinder", "block_heat:CylinderHeat")
     path = tmp_path_factory.mktemp("own") / "cylinder.yaml"
     path.write_text(CASE)
-    yield CylinderHeat(load_case(path), MPI.COMM_SELF)
+    yield CylinderHeat(load_case(path), MPI.COMM_SELF).begin()
     del registry.SOLVERS["cylinder"]
 
 
