@@ -38,7 +38,7 @@ SLOPE = atan(0.5)  # of the inclined plates, which are 1 apart along y
 def solver_of(sections: dict[str, Any]) -> ThermalSolver:
     """Return a solver on this process."""
     common = {"solver": "thermal", "time": {"end": 1, "cfl": 0.9}, "output": {"folder": "."}}
-    return ThermalSolver(ThermalCase.model_validate({**common, **sections}), MPI.COMM_SELF)
+    return ThermalSolver(ThermalCase.model_validate({**common, **sections}), MPI.COMM_SELF).begin()
 
 
 def advance(solver: ThermalSolver, end: float) -> None:

@@ -152,7 +152,7 @@ def position_solver(across: int, cells: float) -> ThermalSolver:
             "bodies.cylinder.centre": [shift, shift, 0.0],
         },
     )
-    return ThermalSolver(case, MPI.COMM_SELF)
+    return ThermalSolver(case, MPI.COMM_SELF).begin()
 
 
 def position() -> Iterator[Row]:

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "linalg/partitioned.hpp"
 #include "solvers/channel/parameters.hpp"
+#include "solvers/channel/partitioned.hpp"
 
 namespace uzushio::channel {
 
@@ -46,7 +46,7 @@ void check(const Parameters& p) {
         fail("a rank would hold more than the 2^31 values of a field that MPI can count; "
              "use more ranks");
     if (p.pz > 1 && p.scheme == "partitioned" &&
-        linalg::Partitioned::max_count(2, 2 * p.pz, local, share(local, p.pz), max_values) >
+        Partitioned::max_count(2, 2 * p.pz, local, share(local, p.pz), max_values) >
             std::numeric_limits<int>::max())
         fail("a rank would hold " + std::to_string(local) +
              " modes of a plane, and MPI can count the messages of scheme: partitioned for " +
