@@ -114,6 +114,7 @@ def test_a_core_keeps_the_monitor_of_its_sections() -> None:
     made, monitor = solver(Declaration(Mesh([zone]), [field])), SectionMonitor().core
     alone = sys.getrefcount(monitor)
     made.set_up(MPI.COMM_SELF.handle, monitor)
+    made.begin()
     assert sys.getrefcount(monitor) == alone + 1
     made.step(0.1)
     assert monitor.sections()
