@@ -46,5 +46,24 @@ TUNABLES: Registry[Any] = Registry(
     "uzushio.tunables",
 )
 
-register, known, solver_class = SOLVERS.register, SOLVERS.known, SOLVERS.find
-register_model, known_models = MODELS.register, MODELS.known
+solver_class = SOLVERS.find
+
+
+def register(name: str, target: str) -> None:
+    """Add or replace a solver: "module:Class", a subclass of `uzushio.solvers.contract.Solver`."""
+    SOLVERS.register(name, target)
+
+
+def register_model(name: str, target: str) -> None:
+    """Add or replace a model: "module:Class", a subclass of `uzushio.assimilation.model.Model`."""
+    MODELS.register(name, target)
+
+
+def known() -> dict[str, str]:
+    """Return all solvers: the built-in and registered ones, and those of installed packages."""
+    return SOLVERS.known()
+
+
+def known_models() -> dict[str, str]:
+    """Return all models of assimilations: built-in, registered, and of installed packages."""
+    return MODELS.known()
