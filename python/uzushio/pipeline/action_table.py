@@ -30,4 +30,9 @@ ACTIONS: Registry[type[Action[Any]]] = Registry(
     "install the package that it needs",
 )
 
-register, action_class = ACTIONS.register, ACTIONS.find
+action_class = ACTIONS.find
+
+
+def register(name: str, target: str) -> None:
+    """Add a kind of action, "module:Class", or replace one."""
+    ACTIONS.register(name, target)
