@@ -140,14 +140,15 @@ def faces(low: float, high: float, start: float, end: float, across: int) -> lis
 def position_solver(across: int, cells: float) -> ThermalSolver:
     """Return the flow at Re = 100 past a cylinder that is moved by some cells along x and y."""
     shift = cells / across
+    x, y = faces(-1.0, 3.0, -20.0, 30.0, across), faces(-1.5, 1.5, -25.0, 25.0, across)
     case = load_case(
         CASE,
         {
             "time.end": 1e3,
             "numerics.tolerance": 1e-6,
             "grid": {
-                "x": {"faces": faces(-1.0, 3.0, -20.0, 30.0, across)},
-                "y": {"faces": faces(-1.5, 1.5, -25.0, 25.0, across)},
+                "x": {"cells": len(x) - 1, "faces": x},
+                "y": {"cells": len(y) - 1, "faces": y},
             },
             "bodies.cylinder.centre": [shift, shift, 0.0],
         },
