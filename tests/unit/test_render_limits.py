@@ -199,3 +199,14 @@ def test_layers_of_meshes_that_are_not_visible_are_noted() -> None:
         "There is no surface of u = 3 in the mesh.",
     )
     assert plain.notes == ()
+
+
+@pytest.mark.parametrize(
+    "layer", [IsosurfaceLayer(field="u", values=0.5), VolumeLayer(field="u"), SliceLayer(field="u")]
+)
+def test_layers_that_a_flat_mesh_does_not_show_are_noted(layer: Any) -> None:
+    picture = draw({"u": RAMP[0]}, View(layers=(layer,), size=(160, 120)))
+    assert [
+        note for note in picture.notes if "mesh is flat" in note and "draw a slice" in note
+    ] == [*picture.notes]
+    assert len(picture.notes) == (not isinstance(layer, SliceLayer))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.bodies import BodySlice, BodySurface
+from uzushio.render.cameras import flat_axis
 from uzushio.render.limits import EMPTY_RANGE, Range
 from uzushio.render.picture import Picture
 from uzushio.render.picture_sections import PictureSections
@@ -106,6 +107,7 @@ def scale_notes(caption: Caption) -> Iterator[str]:
 def _notes(pending: PendingPicture) -> Iterator[str]:
     """Yield notes on layers that are not visible, and on values without a colour."""
     yield from scale_notes(pending.caption)
+    flat = flat_axis(pending.caption.bounds) is not None
     for n, layer in enumerate(pending.caption.view.layers):
         if isinstance(layer, BodySlice | BodySurface):
             continue
@@ -113,6 +115,8 @@ def _notes(pending: PendingPicture) -> Iterator[str]:
             if not pending.nan_count:
                 yield slice_note(layer.field)
             continue
+        if isinstance(layer, VolumeLayer) and flat:
+            yield f"The mesh is flat, which hides a volume of {layer.field}: draw a slice."
         if not isinstance(layer, IsosurfaceLayer) or pending.hits.get(n, 0):
             continue
         lo, hi = pending.ranges.get(n, EMPTY_RANGE)
@@ -125,4 +129,5 @@ def _notes(pending: PendingPicture) -> Iterator[str]:
                 f"{formatted(lo)} and {formatted(hi)}."
             )
         else:
-            yield f"No surface of {layer.field} = {values} is inside of the picture."
+            advice = " The mesh is flat: draw a slice, with `levels` for lines." if flat else ""
+            yield f"No surface of {layer.field} = {values} is inside of the picture.{advice}"
