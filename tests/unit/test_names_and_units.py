@@ -130,6 +130,15 @@ actions:
         assert np.isinf(found.variance_u).all() and (found.max_u == 1e308).all()
 
 
+@pytest.mark.parametrize(
+    "name", ["if", "\N{MICRO SIGN}", "e\N{COMBINING ACUTE ACCENT}", "1e5", "-"]
+)
+def test_any_name_of_a_field_may_be_in_backticks(name: str, tmp_path: Path) -> None:
+    (found,) = grab(flow([name]), f"  double: 2 * `{name}`", "double", folder=tmp_path)
+    z, y, x = np.meshgrid(*LINES, indexing="ij")
+    np.testing.assert_allclose(found, 2 * formula(0)(x, y, z, 0), rtol=1e-15)
+
+
 def test_a_name_with_a_slash_is_in_backticks_in_expressions(tmp_path: Path) -> None:
     one = flow(["core/pressure", "u"], attributes={"monitor/CFL": 0.5})
     sources = "  double: 2 * `core/pressure` + u / `monitor/CFL`"

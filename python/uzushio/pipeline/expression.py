@@ -8,9 +8,11 @@ numexpr in blocks that fit the cache.
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import operator
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -73,12 +75,18 @@ def _parse(text: str) -> ast.expr:
 
 def quoted(name: str) -> str:
     """Return a name as an expression has it: in backticks unless Python reads it as a name."""
-    return name if all(part.isidentifier() for part in name.split(".", 1)) else f"`{name}`"
+    return name if all(map(_is_plain, name.split(".", 1))) else f"`{name}`"
+
+
+def _is_plain(name: str) -> bool:
+    """Whether Python reads a name as it is: no keyword, and equal to its normal form."""
+    normal = unicodedata.normalize("NFKC", name)
+    return name.isidentifier() and not keyword.iskeyword(name) and name == normal
 
 
 def _identifier(name: str) -> str:
     """Return the identifier of a name in Python's syntax."""
-    return name if name.isidentifier() else _STANDS_FOR + name.encode().hex()
+    return name if _is_plain(name) else _STANDS_FOR + name.encode().hex()
 
 
 def _with_quotes(text: str) -> str:
