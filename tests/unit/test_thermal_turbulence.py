@@ -120,3 +120,10 @@ def test_the_solver_begins_with_them_without_divergence() -> None:
 def test_a_profile_without_walls_is_refused() -> None:
     with pytest.raises(CaseError, match="no side beside the flow is a wall"):
         velocities(case(walls=False, friction_velocity=0.05))
+
+
+def test_a_profile_without_viscosity_is_refused() -> None:
+    of = case(friction_velocity=0.05)
+    inviscid = of.model_copy(update={"fluid": of.fluid.model_copy(update={"viscosity": 0.0})})
+    with pytest.raises(CaseError, match=r"needs a fluid\.viscosity above 0"):
+        velocities(inviscid)

@@ -66,7 +66,8 @@ class _Run:
         modules = RunResults.modules(kind, case, job.figures)
         job.prepare(modules, lambda: check_published(case, kind))
         estimate = kind.estimate(case, job.comm.size)
-        memory.require(job.comm, estimate.memory_per_rank, "the run")
+        averages = estimate.average_bytes if job.comm.rank == 0 else 0
+        memory.require(job.comm, estimate.memory_per_rank + averages, "the run")
         for note in estimate.result_notes:
             job.say(f"note: {note}")
         began = time.monotonic()

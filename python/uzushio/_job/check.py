@@ -58,12 +58,17 @@ def number_of_steps(case: Case, estimate: Estimate) -> int | None:
 
 def _print_memory(estimate: Estimate, ranks: int, console: Console) -> None:
     """Print the memory of a rank and of all ranks, and the free memory of this machine."""
-    total, free = ranks * estimate.memory_per_rank, memory.node_memory()
+    total, free = ranks * estimate.memory_per_rank + estimate.average_bytes, memory.node_memory()
     console.print(
         f"memory per rank: {show_size(estimate.memory_per_rank)} "
         f"({estimate.field_arrays:.3g} arrays of the size of a field); all {ranks}: "
         f"{show_size(total)}; free on this machine: {show_size(free.bytes)} ({free.limit})"
     )
+    if estimate.average_bytes:
+        console.print(
+            f"of it averages over time on rank 0: {show_size(estimate.average_bytes)}; "
+            "'statistics.over' makes them smaller"
+        )
     if total > free.bytes:
         console.print(
             "note: this machine does not have the memory for it; a run on this machine alone is "

@@ -127,6 +127,7 @@ class Estimate:
         checkpoint_bytes: size of one checkpoint; 0 if not known.
         field_bytes: sizes of the fields that can be published, by name; empty if not known.
         step_length: length of a step in time; None if not known before the run.
+        average_bytes: bytes of time averages, on rank 0 alone, besides `memory_per_rank`.
     """
 
     grid: str
@@ -138,6 +139,7 @@ class Estimate:
     checkpoint_bytes: int = 0
     field_bytes: Mapping[str, int] = field(default_factory=dict)
     step_length: float | None = None
+    average_bytes: int = 0
 
 
 class Solver(ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,14 @@ from uzushio.solvers.block_solver.case import BlockStatistics
 from uzushio.solvers.block_solver.published import lines
 from uzushio.solvers.block_solver.zone_arrays import ZoneArray
 from uzushio.solvers.contract import Sample
+from uzushio.solvers.statistics.batch_means import MAX_BATCHES
 
 if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
 
+#: Arrays of the size of a sample in memory, at the end of a run, and of each batch, as measured.
+_ARRAYS, _ARRAYS_OF_BATCH = 12, 2.5
 #: Name of the mean of a field's square, after the field's name.
 _SQUARE = "_square"
 #: Axes of the components of both fields of a covariance.
@@ -42,6 +46,26 @@ def check_names(core: Any, asked: BlockStatistics) -> None:
                 f"statistics.covariances: {both} are not at the same points: name two fields at "
                 "cells, or two at vertices."
             )
+
+
+def needs(core: Any, asked: BlockStatistics, steps: int | None) -> tuple[int, int]:
+    """Return the bytes of the averages in the memory of rank 0, and in a checkpoint.
+
+    Args:
+        core: the solver, also before its set-up.
+        asked: the fields, their covariances, and the axes that they are averaged over.
+        steps: of the run; None if that is not known.
+    """
+    components = {field["name"]: field["components"] for field in core.fields()}
+    values = 2 * sum(components[name] for name in asked.fields)
+    for one, other in dict.fromkeys(map(tuple, asked.covariances)):
+        n, m = components[one], components[other]
+        values += n * (n + 1) // 2 if one == other else n * m
+    kept = [axis for axis, name in enumerate("kji") if name not in asked.over]
+    points = sum(math.prod(zone["cells"][axis] for axis in kept) for zone in core.zones())
+    batches = MAX_BATCHES if steps is None else min(steps // asked.every + 1, MAX_BATCHES)
+    in_memory, stored = _ARRAYS + _ARRAYS_OF_BATCH * batches, 4 + batches
+    return round(8 * values * points * in_memory), 8 * values * points * stored
 
 
 def samples(

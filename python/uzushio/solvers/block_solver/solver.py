@@ -135,6 +135,7 @@ class BlockSolver(Solver):
             for name, field in offer.fields.items()
         }
         cells = sum(mesh.elements.size for mesh in offer.meshes.values())
+        in_memory, stored = averages.needs(core, _statistics(case), case.time.steps)
         return Estimate(
             grid=f"{cells:,} cells in {len(offer.meshes)} zones, cut into {found['blocks']} blocks "
             f"on {ranks} ranks; imbalance {found['imbalance']:.3f} (largest share of a rank over "
@@ -145,9 +146,10 @@ class BlockSolver(Solver):
                 "halo": Traffic(found["halo_messages"], found["halo_bytes"]),
                 "reduction": Traffic(1, 16),
             },
-            checkpoint_bytes=stored_bytes(core),
+            checkpoint_bytes=stored_bytes(core) + stored,
             field_bytes=sizes,
             step_length=case.time.dt,
+            average_bytes=in_memory,
         )
 
     @classmethod

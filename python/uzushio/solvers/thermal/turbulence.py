@@ -101,9 +101,14 @@ def mean_profile(
     """Return Reichardt's profile at x, y and z, of the distance from the nearest wall.
 
     Raises:
-        CaseError: no side of the box beside the flow is a wall.
+        CaseError: no side of the box beside the flow is a wall, or the viscosity is 0.
     """
     assert turbulence.friction_velocity is not None
+    if case.fluid.viscosity == 0.0:
+        raise CaseError(
+            "initial.turbulence.friction_velocity: its profile needs a fluid.viscosity above 0; "
+            "leave it out."
+        )
     walls = {str(side) for side, face in case.boundaries.items() if face.type == "wall"}
     distances = []
     for number, (axis, position) in enumerate(zip(case.grid.axes, positions, strict=False)):
