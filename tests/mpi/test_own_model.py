@@ -293,6 +293,9 @@ def test_states_of_three_dimensions(tmp_path: Path) -> None:
         ),
         ("class Advection(", "class Other(", "has no class Advection"),
         ("import numpy", "import nonumpy", "advection.py, line 5: ModuleNotFoundError"),
+        ('Quantity("c"', 'Quantity("time"', "rename 'time'"),
+        ('Quantity("u"', 'Quantity("J"', "rename 'J'"),
+        ('Quantity("u"', 'Quantity("kappa"', "rename 'kappa' and 'kappa'"),
     ],
 )
 def test_a_model_that_is_not_complete_is_refused(

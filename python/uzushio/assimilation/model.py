@@ -56,6 +56,11 @@ if TYPE_CHECKING:
 #: Linear, symmetric, positive map of states, in place (collective).
 Metric = Callable[[np.ndarray], None]
 
+#: Names of axes and of the results' own arrays and columns.
+RESERVED = frozenset(["time", "step", "x", "y", "z", "residual_mean", "residual_rms"]) | frozenset(
+    ["iteration", "window", "J", "gradient", "forward", "backward", "seconds"]
+)
+
 
 class Trajectory(Protocol):
     """Storage of states (or tangents, or adjoints) of consecutive steps."""
@@ -146,6 +151,16 @@ class Model(StepSweeps):
         if cls.forward is StepSweeps.forward:
             needed += ["step", "adjoint_step"]
         return [name for name in needed if getattr(cls, name, None) is getattr(Model, name, None)]
+
+    @classmethod
+    def wrong_names(cls) -> list[str]:
+        """Return the names of the state and of parameters that files and tables cannot hold."""
+        names = [cls.state.name, *(one.name for one in cls.parameters)]
+        return [
+            name
+            for name in names
+            if name in RESERVED or not name.strip("./ ") or "/" in name or names.count(name) > 1
+        ]
 
     @classmethod
     def by_differences(cls) -> list[str]:
@@ -240,6 +255,11 @@ def model_class(name: str) -> type[Model]:
             "docs/how-to/own-model.md describes a model."
         )
     model: type[Model] = found
+    if wrong := model.wrong_names():
+        raise CaseError(
+            f"model '{name}': state and parameters need different names without '/', which are no "
+            f"names of axes and results: rename {' and '.join(map(repr, wrong))}."
+        )
     return model
 
 
