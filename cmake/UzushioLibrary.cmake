@@ -44,7 +44,7 @@ set(cpp_headers choose_options command engine_options reader reader_options stag
     datamodel/array_layout datamodel/array_view datamodel/attribute datamodel/block datamodel/box datamodel/coordset
     datamodel/field datamodel/ghosts datamodel/model_error datamodel/scalar_type datamodel/step_info
     datamodel/stored_array datamodel/topology
-    queue/delivery queue/queue_counters queue/queue_options queue/queue_timeout
+    queue/delivery queue/queue_counters queue/queue_options queue/queue_timeout wire/mpi_mode
     wire/decode_error)
 list(TRANSFORM cpp_headers PREPEND "staging/")
 list(TRANSFORM cpp_headers APPEND ".hpp")
