@@ -20,9 +20,11 @@ using Order = ModeSolver::Order;
 class FftSolver final : public LinearSolver {
   public:
     FftSolver(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
-              parallel::SectionMonitor& sections)
+              parallel::SectionMonitor& sections, ColumnScheme scheme)
         : equation_(equation), comm_(parallel::Communicator::duplicate(comm)),
-          modes_(comm, equation, nullptr, traffic, sections), sections_(sections) {
+          modes_(comm, equation, nullptr, traffic, sections, scheme),
+          name_(scheme == ColumnScheme::partitioned ? "fft/partitioned" : "fft"),
+          sections_(sections) {
         const auto& decomposition = *equation.decomposition;
         const Order& order = modes_.order();
         permuted_ = order != Order{0, 1, 2};
@@ -73,7 +75,7 @@ class FftSolver final : public LinearSolver {
         return {.solver = name()};
     }
 
-    [[nodiscard]] std::string name() const override { return "fft"; }
+    [[nodiscard]] std::string name() const override { return name_; }
     [[nodiscard]] std::size_t bytes() const override {
         std::size_t bytes = modes_.bytes() + planes_.bytes();
         for (const BoxArray& copy : copies_)
@@ -103,6 +105,7 @@ class FftSolver final : public LinearSolver {
     Equation equation_;
     parallel::Communicator comm_;
     ModeSolver modes_;
+    std::string name_;
     bool permuted_ = false;
     std::optional<domain::Redistribution<double>> there_,
         back_; ///< from and to the caller's blocks
@@ -121,10 +124,11 @@ bool is_fft_fast(const Equation& equation) { return are_modes_fast(axes_of(equat
 
 std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,
                                               parallel::Traffic& traffic,
-                                              parallel::SectionMonitor& sections) {
+                                              parallel::SectionMonitor& sections,
+                                              ColumnScheme scheme) {
     if (const std::string why = why_no_fft(equation); !why.empty())
         throw std::invalid_argument("the FFT solver cannot solve this equation: " + why);
-    return std::make_unique<FftSolver>(comm, equation, traffic, sections);
+    return std::make_unique<FftSolver>(comm, equation, traffic, sections, scheme);
 }
 
 } // namespace uzushio::linalg

@@ -7,6 +7,7 @@
 
 #include "linalg/equation.hpp"
 #include "linalg/linear_solver.hpp"
+#include "linalg/mode_solver.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
 
@@ -25,10 +26,11 @@ namespace uzushio::linalg {
 /// Throws `std::invalid_argument` if it does not apply (collective).
 ///
 /// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
-/// and columns during the tridiagonal solve. On one rank each plane is transformed and eliminated
-/// while it is in cache, in place.
-[[nodiscard]] std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,
-                                                            parallel::Traffic& traffic,
-                                                            parallel::SectionMonitor& sections);
+/// and columns during the tridiagonal solve. With `ColumnScheme::partitioned` they keep their
+/// planes and exchange two of each rank, and values of x depend on the number of ranks by rounding.
+/// On one rank each plane is transformed and eliminated while it is in cache, in place.
+[[nodiscard]] std::unique_ptr<LinearSolver>
+make_fft_solver(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+                parallel::SectionMonitor& sections, ColumnScheme scheme = ColumnScheme::transposed);
 
 } // namespace uzushio::linalg

@@ -10,7 +10,8 @@ using domain::Box;
 using domain::View;
 
 ModeColumns::ModeColumns(const Box<3>& modes, const Axis& axis, std::span<const double> along_i,
-                         std::span<const double> along_j, double s, double scale, bool singular)
+                         std::span<const double> along_j, double s, double scale, bool singular,
+                         Outside outside)
     : modes_(modes), widths_(axis.widths), periodic_(axis.used && axis.periodic()),
       singular_(singular && modes.contains(domain::Index<3>{0, 0, modes.lower[2]})),
       pivots_(static_cast<std::size_t>(modes.volume())),
@@ -23,11 +24,11 @@ ModeColumns::ModeColumns(const Box<3>& modes, const Axis& axis, std::span<const 
     for (int face = 0; face <= axis.cells(); ++face)
         coupling_.push_back(axis.reciprocal_distance(face));
     if (!modes.empty())
-        factorise(along_i, along_j, s);
+        factorise(along_i, along_j, s, outside);
 }
 
 void ModeColumns::factorise(std::span<const double> along_i, std::span<const double> along_j,
-                            double s) {
+                            double s, Outside outside) {
     const std::size_t n = widths_.size();
     const auto begin = static_cast<std::size_t>(modes_.lower[2]);
     const auto end = static_cast<std::size_t>(modes_.upper[2]);
@@ -45,12 +46,13 @@ void ModeColumns::factorise(std::span<const double> along_i, std::span<const dou
                 return widths_[k] * shift - couplings[k] - couplings[k + 1];
             };
             double above = 0; // what the planes above these subtract from the last one's diagonal
-            for (std::size_t k = n; k-- > end && !free;)
+            const bool has_sources = outside == Outside::zero_source;
+            for (std::size_t k = n; k-- > end && !free && has_sources;)
                 above = couplings[k] * couplings[k] / (diagonal_of(k) - above);
             double pivot = 0;  // of plane k-1
             double corner = 0; // diagonal of the last row, without what was eliminated
             double before = 0; // entry of the last row in column k-1, times its pivot
-            for (std::size_t k = 0; k < end; ++k) {
+            for (std::size_t k = has_sources ? 0 : begin; k < end; ++k) {
                 double diagonal = diagonal_of(k);
                 if (k > 0 && !(periodic_ && k + 1 == n))
                     diagonal -= couplings[k] * couplings[k] * pivot;

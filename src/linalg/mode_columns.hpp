@@ -17,13 +17,17 @@ namespace uzushio::linalg {
 /// pivots alone and, if periodic, the last row.
 class ModeColumns {
   public:
+    /// What is known of planes outside a range, where the solution is not computed.
+    enum class Outside { zero_source, zero_solution };
+
     /// `modes`: coefficients of this rank, with all planes or, unless the axis is periodic, a
-    /// range: in the others the right-hand side is 0 and the solution is not computed. `along_i`,
+    /// range, with `outside` in the other planes. `along_i`,
     /// `along_j`: eigenvalues, for the modes from 0 on; `scale`: factor of the right-hand sides;
     /// `singular`: mode (0, 0) has no unique solution, and gets the one with zero mean over the
     /// planes.
     ModeColumns(const domain::Box<3>& modes, const Axis& axis, std::span<const double> along_i,
-                std::span<const double> along_j, double s, double scale, bool singular);
+                std::span<const double> along_j, double s, double scale, bool singular,
+                Outside outside = Outside::zero_source);
 
     /// Eliminate plane k of the right-hand sides of rows [begin, end), from the first plane to the
     /// last. In place.
@@ -40,7 +44,8 @@ class ModeColumns {
 
   private:
     [[nodiscard]] std::int64_t plane() const { return modes_.extent(0) * modes_.extent(1); }
-    void factorise(std::span<const double> along_i, std::span<const double> along_j, double s);
+    void factorise(std::span<const double> along_i, std::span<const double> along_j, double s,
+                   Outside outside);
     void solve_singular_column();
     template <class Row>
     void for_rows(const domain::View<double>& x, std::int64_t k, std::int64_t begin,

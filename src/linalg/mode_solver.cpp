@@ -117,21 +117,14 @@ StageLayout::StageLayout(const Box<3>& all, const std::array<int, 3>& counts, in
                              : Box<3>{});
 }
 
-std::vector<domain::Part> StageLayout::parts() const {
-    std::vector<domain::Part> parts;
-    for (std::size_t rank = 0; rank < boxes_.size(); ++rank)
-        if (!boxes_[rank].empty())
-            parts.push_back({static_cast<int>(rank), 0, boxes_[rank]});
-    return parts;
-}
-
 Order ModeSolver::order_of(const std::array<Axis, 3>& axes) {
     const std::size_t last = tridiagonal_axis(axes);
     return {last == 0 ? 1UL : 0UL, last == 2 ? 1UL : 2UL, last};
 }
 
 ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* region,
-                       parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+                       parallel::Traffic& traffic, parallel::SectionMonitor& sections,
+                       ColumnScheme scheme)
     : comm_(parallel::Communicator::duplicate(comm)), axes_(axes_of(equation)),
       order_(order_of(axes_)), whole_(region == nullptr), singular_(is_singular(equation)),
       region_(region_in(region, axes_, order_)),
@@ -164,13 +157,23 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
         to_second_ = transposition(first_layout_, second, traffic);
         second_array_ = BoxArray(second_box_);
     }
+    const Axis& last = axes_[order_[2]];
+    const auto first_values = eigenvalues(first_[0], axes_[order_[0]].cells());
+    const auto second_values = eigenvalues(second_[0], axes_[order_[1]].cells());
+    const double scale = first_[0].scale() * second_[0].scale();
+    if (scheme == ColumnScheme::partitioned && along > 1 && whole_ && !last.periodic()) {
+        const bool spare = rank >= across * along; // without planes, in a line of its own
+        auto line =
+            parallel::Communicator::split(comm_.get(), spare ? across + rank : rank % across, rank);
+        partitioned_.emplace(std::move(line), second_box_, last, first_values, second_values,
+                             equation.s, scale, singular_, traffic, sections);
+        return;
+    }
     if (along > 1) {
         to_columns_ = transposition(second, columns, traffic);
         columns_array_ = BoxArray(columns_box_);
     }
-    modes_.emplace(columns_box_, axes_[order_[2]], eigenvalues(first_[0], axes_[order_[0]].cells()),
-                   eigenvalues(second_[0], axes_[order_[1]].cells()), equation.s,
-                   first_[0].scale() * second_[0].scale(), singular_);
+    modes_.emplace(columns_box_, last, first_values, second_values, equation.s, scale, singular_);
 }
 
 ModeSolver::Transposition ModeSolver::transposition(const StageLayout& from, const StageLayout& to,
@@ -246,7 +249,7 @@ void ModeSolver::solve(const View<const double>& f, const View<double>& x) {
     if (singular_ && whole_)
         check_mean(f);
     sections_.mark();
-    if (std::ssize(first_) == 1 && !to_second_ && !to_columns_)
+    if (std::ssize(first_) == 1 && !to_second_ && !to_columns_ && !partitioned_)
         solve_by_planes(f, x);
     else
         solve_by_stages(f, x);
@@ -285,7 +288,6 @@ void ModeSolver::solve_by_planes(const View<const double>& f, const View<double>
 void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>& x) {
     const bool apart = to_second_.has_value();
     const View<double> second = apart ? view_of(second_array_, second_box_) : x;
-    const View<double> columns = to_columns_ ? view_of(columns_array_, columns_box_) : second;
     const auto for_planes = [&](const Box<3>& box, auto&& call) {
         on_threads(box.lower[2], box.upper[2],
                    [&](std::size_t thread, std::int64_t begin, std::int64_t end) {
@@ -305,6 +307,24 @@ void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>
             transform_second(thread, second, k);
         });
     }
+    if (partitioned_)
+        solve_partitioned(second);
+    else
+        solve_columns(second);
+    for_planes(second_box_, [&](std::size_t thread, std::int64_t k) {
+        invert_second(thread, second, k);
+        if (!apart)
+            invert_first(thread, x, k);
+    });
+    if (apart) {
+        move(to_second_->back, second, x);
+        for_planes(first_box_,
+                   [&](std::size_t thread, std::int64_t k) { invert_first(thread, x, k); });
+    }
+}
+
+void ModeSolver::solve_columns(const View<double>& second) {
+    const View<double> columns = to_columns_ ? view_of(columns_array_, columns_box_) : second;
     if (to_columns_)
         move(to_columns_->there, second, columns);
     const Box<3>& box = columns_box_;
@@ -318,16 +338,21 @@ void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>
                                          2 * static_cast<double>(modes_->bytes())});
     if (to_columns_)
         move(to_columns_->back, columns, second);
-    for_planes(second_box_, [&](std::size_t thread, std::int64_t k) {
-        invert_second(thread, second, k);
-        if (!apart)
-            invert_first(thread, x, k);
+}
+
+void ModeSolver::solve_partitioned(const View<double>& x) {
+    const auto on_rows = [&](auto&& call) {
+        on_threads(second_box_.lower[1], second_box_.upper[1], call);
+        sections_.lap(tridiagonal, {.bytes = 40.0 * static_cast<double>(second_box_.volume())});
+    };
+    partitioned_->keep_singular(x);
+    on_rows([&](std::size_t, std::int64_t begin, std::int64_t end) {
+        partitioned_->solve_own(x, begin, end);
     });
-    if (apart) {
-        move(to_second_->back, second, x);
-        for_planes(first_box_,
-                   [&](std::size_t thread, std::int64_t k) { invert_first(thread, x, k); });
-    }
+    partitioned_->exchange(x);
+    on_rows([&](std::size_t, std::int64_t begin, std::int64_t end) {
+        partitioned_->correct(x, begin, end);
+    });
 }
 
 void ModeSolver::check_mean(const View<const double>& f) const {

@@ -11,6 +11,7 @@
 #include "linalg/axis_transform.hpp"
 #include "linalg/equation.hpp"
 #include "linalg/mode_columns.hpp"
+#include "linalg/partitioned_columns.hpp"
 #include "parallel/communicator.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
@@ -50,20 +51,31 @@ class StageLayout {
     [[nodiscard]] const domain::Box<3>& box(int rank) const {
         return boxes_[static_cast<std::size_t>(rank)];
     }
-    [[nodiscard]] std::vector<domain::Part> parts() const;
+    [[nodiscard]] std::vector<domain::Part> parts() const {
+        std::vector<domain::Part> parts;
+        for (std::size_t rank = 0; rank < boxes_.size(); ++rank)
+            if (!boxes_[rank].empty())
+                parts.push_back({static_cast<int>(rank), 0, boxes_[rank]});
+        return parts;
+    }
 
   private:
     std::vector<domain::Box<3>> boxes_;
 };
+
+/// Scheme of the tridiagonal systems of several ranks: ranks receive whole columns (`transposed`),
+/// or exchange the first and last planes of their own (`partitioned`; a periodic third axis is
+/// transposed).
+enum class ColumnScheme { transposed, partitioned };
 
 /// Direct solver of an equation whose coefficient is taken as 1: transforms along two axes
 /// (`AxisTransform`), and tridiagonal systems along the third (`ModeColumns`). In all boxes and
 /// arrays the axes are in the order of the solver: `order()[a]` is the mesh's axis of a.
 ///
 /// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
-/// and columns during the tridiagonal solve. OpenMP threads of a rank share its planes and columns,
-/// unless they are few. On one rank and thread each plane is transformed and eliminated while it is
-/// in cache, in place.
+/// and, unless they are partitioned, columns during the tridiagonal solve. OpenMP threads of a rank
+/// share its planes and columns, unless they are few. On one rank and thread each plane is
+/// transformed and eliminated while it is in cache, in place.
 class ModeSolver {
   public:
     using Order = std::array<std::size_t, 3>;
@@ -75,7 +87,8 @@ class ModeSolver {
     /// wanted there; null: the mesh. If the third axis is periodic, planes are those of the mesh.
     /// `traffic` and `sections` must outlive the solver.
     ModeSolver(MPI_Comm comm, const Equation& equation, const domain::Box<3>* region,
-               parallel::Traffic& traffic, parallel::SectionMonitor& sections);
+               parallel::Traffic& traffic, parallel::SectionMonitor& sections,
+               ColumnScheme scheme = ColumnScheme::transposed);
 
     [[nodiscard]] const Order& order() const { return order_; }
     /// Return the planes of a rank: the box of its arrays.
@@ -88,7 +101,8 @@ class ModeSolver {
     void solve(const domain::View<const double>& f, const domain::View<double>& x);
 
     [[nodiscard]] std::size_t bytes() const {
-        return modes_->bytes() + second_array_.bytes() + columns_array_.bytes();
+        return (modes_ ? modes_->bytes() : partitioned_->bytes()) + second_array_.bytes() +
+               columns_array_.bytes();
     }
 
   private:
@@ -113,6 +127,8 @@ class ModeSolver {
     void solve_by_planes(const domain::View<const double>& f, const domain::View<double>& x);
     /// Solve on several, in stages that they share by planes or by columns.
     void solve_by_stages(const domain::View<const double>& f, const domain::View<double>& x);
+    void solve_columns(const domain::View<double>& x);
+    void solve_partitioned(const domain::View<double>& x);
     void check_mean(const domain::View<const double>& f) const;
     void add_mean(const domain::View<const double>& f, std::int64_t k,
                   std::array<double, 2>& sums) const;
@@ -129,6 +145,7 @@ class ModeSolver {
     std::optional<Transposition> to_second_, to_columns_;
     BoxArray second_array_, columns_array_;
     std::optional<ModeColumns> modes_;
+    std::optional<PartitionedColumns> partitioned_; ///< instead of `modes_`
     parallel::SectionMonitor& sections_;
 };
 

@@ -34,6 +34,7 @@ constexpr Iteration iterations[] = {{"multigrid", make_correction},
 const std::vector<std::string_view>& solver_names() {
     static const std::vector<std::string_view> names{"auto",
                                                      "fft",
+                                                     "fft/partitioned",
                                                      "multigrid",
                                                      "cg",
                                                      "pipelined_cg",
@@ -63,6 +64,8 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
         return make_automatic(setup);
     if (name == "fft")
         return make_fft_solver(comm, equation, traffic, sections);
+    if (name == "fft/partitioned")
+        return make_fft_solver(comm, equation, traffic, sections, ColumnScheme::partitioned);
     if (name == "cg/fft")
         return make_blocked_fft_solver(setup);
     if (name == "jacobi")

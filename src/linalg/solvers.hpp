@@ -11,6 +11,7 @@ namespace uzushio::linalg {
 /// Return the names of the solvers.
 ///
 /// `fft`: direct; needs a constant coefficient and at most one stretched periodic axis.
+/// `fft/partitioned`: the same without all-to-alls of whole planes along the third axis.
 /// `multigrid`: V-cycles. `cg`, `pipelined_cg`, `bicgstab`: Krylov methods preconditioned by a
 /// V-cycle; with `/diagonal` behind the name by the diagonal; `cg/fft` by the direct solver, for a
 /// coefficient that is 0 or 1. `jacobi`, `sor`: relaxation, for comparison. `auto`: see

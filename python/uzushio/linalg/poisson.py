@@ -65,7 +65,8 @@ class PoissonSolver:
             (z, y, x) for the faces normal to x, y and z, each with one more value along its axis.
             None: 1.
         solver: One of `solver_names`: ``fft``, direct, for constant b and at most one periodic axis
-            with stretched cells; ``cg/fft``, preconditioned by it, for b that is 0 or 1 on each
+            with stretched cells; ``fft/partitioned``, the same with less communication; ``cg/fft``,
+            preconditioned by ``fft``, for b that is 0 or 1 on each
             face; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``,
             preconditioned by multigrid, or, with ``/diagonal`` behind the name, by the diagonal;
             ``jacobi``; ``sor``; ``auto``, the fastest that applies, by the iterations that it takes
