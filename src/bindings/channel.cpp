@@ -125,6 +125,15 @@ void bind_channel(nb::module_& module) {
         .value("two_thirds", channel::Dealiasing::two_thirds)
         .value("none", channel::Dealiasing::none);
 
+    nb::enum_<channel::SentPrecision>(module, "SentPrecision")
+        .value("double", channel::SentPrecision::full)
+        .value("single", channel::SentPrecision::single);
+
+    nb::enum_<channel::Transposes>(module, "Transposes")
+        .value("messages", channel::Transposes::messages)
+        .value("overlapped", channel::Transposes::overlapped)
+        .value("shared_memory", channel::Transposes::shared_memory);
+
     nb::class_<Parameters>(module, "Parameters")
         .def(nb::init<>())
         .def_rw("nx", &Parameters::nx)
@@ -137,6 +146,8 @@ void bind_channel(nb::module_& module) {
         .def_rw("drive", &Parameters::drive)
         .def_rw("dealiasing", &Parameters::dealiasing)
         .def_rw("scheme", &Parameters::scheme)
+        .def_rw("transpose_precision", &Parameters::transpose_precision)
+        .def_rw("transposes", &Parameters::transposes)
         .def_rw("py", &Parameters::py)
         .def_rw("pz", &Parameters::pz);
 
@@ -180,7 +191,16 @@ void bind_channel(nb::module_& module) {
         .def("spectral", &spectral_view, "name"_a)
         .def("samples", &samples, "cells"_a)
         .def("traffic", &traffic)
-        .def("reset_traffic", [](Solver& solver) { solver.traffic().reset(); })
+        .def("reset_traffic",
+             [](Solver& solver) {
+                 solver.traffic().reset();
+                 solver.transform().flight_time().reset();
+             })
+        .def_prop_ro("transpose_seconds",
+                     [](Solver& solver) {
+                         const auto& time = solver.transform().flight_time();
+                         return std::pair(time.hidden(), time.exposed());
+                     })
         .def("measure_rate", &Solver::measure_rate)
         .def_prop_ro("fastest_rate", &Solver::fastest_rate)
         .def_prop_ro("pressure_gradient", &Solver::pressure_gradient)

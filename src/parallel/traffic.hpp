@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Exchange:
 struct Sent {
     std::int64_t exchanges = 0; ///< calls: all-to-alls, halo exchanges, reductions, chunks
     std::int64_t messages = 0;  ///< messages to other ranks
-    std::int64_t bytes = 0;     ///< bytes in them
+    std::int64_t bytes = 0;     ///< bytes in them, or moved in shared memory without messages
 };
 
 /// Counters of one rank's communication by kind.

@@ -1,6 +1,6 @@
 """A short channel flow on a given process grid; rank 0 writes results for the tests.
 
-python channel_job.py PY PZ SCHEME FORCING OUT
+python channel_job.py PY PZ SCHEME FORCING PRECISION TRANSPOSES OUT
 """
 
 from __future__ import annotations
@@ -26,11 +26,23 @@ def in_space(solver: core.Solver, output: core.PhysicalOutput, name: str) -> np.
     return values
 
 
-def main(py: int, pz: int, scheme: str, forcing: str, out: str) -> None:
+def main(
+    py: int, pz: int, scheme: str, forcing: str, precision: str, transposes: str, out: str
+) -> None:
     comm = MPI.COMM_WORLD
     z = faces(SIZE[2])
-    settings = {"viscosity": 0.02, "drive": 0.5, "forcing": forcing, "scheme": scheme}
-    solver = make(SIZE, z, ranks=(py, pz), comm=comm, **settings)
+    solver = make(
+        SIZE,
+        z,
+        viscosity=0.02,
+        drive=0.5,
+        forcing=forcing,
+        scheme=scheme,
+        transpose_precision=precision,
+        transposes=transposes,
+        ranks=(py, pz),
+        comm=comm,
+    )
     stir(solver, z)
     solver.reset_traffic()
     for _ in range(STEPS):

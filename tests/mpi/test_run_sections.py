@@ -40,9 +40,16 @@ def test_a_run_records_its_sections_on_all_ranks(
 ) -> None:
     (tmp_path / "case.yaml").write_text(case)
     command = ["run", "case.yaml", "--ranks", ranks, "--trace", "trace.json", "--no-figures"]
+    shares_planes = case == CHANNEL and ranks > 1
+    if shares_planes:
+        command += ["--set", f"decomposition.py={ranks}", "--set", "decomposition.pz=1"]
     done = uzushio(*command, timeout=120)
     assert done.returncode == 0, done.stderr
-    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    text = (tmp_path / "run/summary.json").read_text()
+    summary = json.loads(text)
+    hidden = re.findall(r'"transposes_hidden": ([\d.]+)', text)
+    assert len(hidden) == (1 if shares_planes else 0)
+    assert all(0.0 < float(share) < 1.0 for share in hidden)
     totals = {(*one["inside"], one["name"]): one for one in summary["sections"]["sections"]}
 
     assert {path[1] for path in totals if len(path) > 1 and path[0] == "step"} >= STEP[case]

@@ -33,6 +33,8 @@ def make(
     forcing: str = "pressure_gradient",
     dealiasing: str = "three_halves",
     scheme: str = "pipelined",
+    transpose_precision: str = "double",
+    transposes: str = "shared_memory",
     box: tuple[float, float] = (2 * np.pi, 2 * np.pi),
     ranks: tuple[int, int] = (1, 1),
     comm: MPI.Comm = MPI.COMM_SELF,
@@ -46,6 +48,8 @@ def make(
     parameters.forcing = getattr(core.Forcing, forcing)
     parameters.dealiasing = getattr(core.Dealiasing, dealiasing)
     parameters.scheme = scheme
+    parameters.transposes = core.Transposes[transposes]
+    parameters.transpose_precision = core.SentPrecision[transpose_precision]
     parameters.py, parameters.pz = ranks
     return core.Solver(parameters, comm.handle, SectionMonitor().core)
 

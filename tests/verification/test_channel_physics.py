@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from channel_cases import centres, core, faces, make, stir
-from scipy.linalg import eig
 from scipy.optimize import brentq
+from tollmien_schlichting import ORSZAG, orr_sommerfeld, wave_speed
 
 from uzushio.solvers.channel.case import ChannelCase
 from uzushio.solvers.channel.initial import laminar
@@ -116,60 +116,9 @@ def test_a_stokes_mode_decays_at_its_rate_to_second_order_in_z() -> None:
 
 # --- the Tollmien–Schlichting wave --------------------------------------------------------------
 
-#: Eigenvalue at Re = 10000, alpha = 1: S. A. Orszag, J. Fluid Mech. 50 (1971), 689.
-ORSZAG = 0.23752649 + 0.00373967j
-
-
-def orr_sommerfeld(n: int = 120) -> tuple[complex, np.ndarray, np.ndarray]:
-    """The unstable eigenvalue c and its stream function at Chebyshev points, by collocation."""
-    k = np.arange(n + 1)
-    y = np.cos(np.pi * k / n)
-    weight = np.where((k == 0) | (k == n), 2.0, 1.0) * (-1.0) ** k
-    difference = y[:, None] - y[None, :] + np.eye(n + 1)
-    d = np.outer(weight, 1 / weight) / difference
-    d -= np.diag(d.sum(axis=1))
-    d2 = d @ d
-    unit = np.eye(n + 1)
-    laplace = d2 - unit
-    profile = np.diag(1 - y**2)
-    a = profile @ laplace + 2 * unit - (laplace @ laplace) / (1j * 1e4)
-    b = laplace.astype(complex)
-    # No slip: the stream function and its slope vanish on both walls.
-    for row, condition in ((0, unit[0]), (n, unit[n]), (1, d[0]), (n - 1, d[n])):
-        a[row], b[row] = condition, 0.0
-    values, vectors = eig(a, b)
-    usable = np.isfinite(values) & (abs(values) < 2)
-    best = np.flatnonzero(usable)[np.argmax(values[usable].imag)]
-    return values[best], y, vectors[:, best]
-
 
 def test_the_reference_eigenvalue_is_orszags() -> None:
     assert orr_sommerfeld()[0] == pytest.approx(ORSZAG, abs=2e-8)
-
-
-def wave_speed(nz: int) -> complex:
-    """Complex phase speed of the wave that grows out of the exact eigenfunction."""
-    from numpy.polynomial import chebyshev
-
-    _, y, stream = orr_sommerfeld()
-    series = chebyshev.chebfit(y, stream, len(y) - 1)
-    z = faces(nz, 1.2)
-    solver = make((8, 4, nz), z, viscosity=1e-4, drive=2e-4)
-    nothing = np.zeros(nz, complex)
-    exact = (lambda s: s * (2 - s))(centres(z))
-    solver.add_mode(0, 0, exact.astype(complex), nothing, nothing)
-    u = chebyshev.chebval(centres(z) - 1, chebyshev.chebder(series))
-    w = -1j * chebyshev.chebval(z[1:] - 1, series)
-    scale = 1e-7 / abs(u).max()
-    solver.add_mode(1, 0, scale * u, nothing, scale * w)
-    solver.project()
-    dt = 0.025
-    advance(solver, dt, 200)
-    before = mode(solver, "w", 1, 0)
-    advance(solver, dt, 400)
-    after = mode(solver, "w", 1, 0)
-    growth = np.log(np.vdot(before, after) / np.vdot(before, before)) / (dt * 400)
-    return complex(1j * growth)
 
 
 def test_the_tollmien_schlichting_wave_grows_and_moves_as_it_should() -> None:
@@ -180,6 +129,13 @@ def test_the_tollmien_schlichting_wave_grows_and_moves_as_it_should() -> None:
     extrapolated = speeds[2] + (speeds[2] - speeds[1]) / 3
     assert extrapolated.real == pytest.approx(ORSZAG.real, abs=1e-4)
     assert extrapolated.imag == pytest.approx(ORSZAG.imag, abs=1e-4)
+
+
+def test_values_sent_in_single_precision_change_the_growth_by_less_than_the_grid() -> None:
+    rounded = wave_speed(64, "single") - wave_speed(64)
+    # Each value is rounded by at most 6e-8 of its size; some thousand roundings add up at random.
+    assert 0 < abs(rounded) < 1e-5
+    assert abs(rounded) < 0.01 * abs(wave_speed(64) - ORSZAG)
 
 
 # --- conservation -------------------------------------------------------------------------------

@@ -28,13 +28,29 @@ double wave(double x, double y, int k) {
            0.25 * std::cos(4 * y);
 }
 
-class Transform : public testing::TestWithParam<Dealiasing> {
+/// Transform of a test.
+struct Variant {
+    Dealiasing rule;
+    Transposes transposes = Transposes::messages;
+    SentPrecision precision = SentPrecision::full;
+};
+
+class Transform : public testing::TestWithParam<Variant> {
   protected:
     static constexpr int nx = 20, ny = 18, planes = 5;
     parallel::SectionMonitor sections_;
     parallel::Traffic traffic_;
     ProcessGrid grid_{MPI_COMM_WORLD, ranks(), 1};
-    PlaneTransform transform_{grid_, Modes::of(nx, ny, GetParam()), 2, 2, sections_, traffic_};
+    PlaneTransform transform_{grid_,
+                              Modes::of(nx, ny, GetParam().rule),
+                              2,
+                              2,
+                              sections_,
+                              traffic_,
+                              GetParam().precision,
+                              GetParam().transposes};
+    /// Error of a transform over that in double precision.
+    const double rounding_ = GetParam().precision == SentPrecision::full ? 1 : 1e8;
 
     /// Transform to spectral space into `out`, two planes at a time, with a shorter last batch.
     void forward(const Planes& out) {
@@ -86,8 +102,10 @@ TEST_P(Transform, WavesBecomeTheirAmplitudes) {
                 else if (kx == 0 && std::abs(ky) == 4)
                     expected = 0.125;
                 const int m = j * transform_.waves().size() + i;
-                ASSERT_NEAR(field.view().re(k)[m], expected.real(), 1e-14) << kx << ' ' << ky;
-                ASSERT_NEAR(field.view().im(k)[m], expected.imag(), 1e-14) << kx << ' ' << ky;
+                ASSERT_NEAR(field.view().re(k)[m], expected.real(), 1e-14 * rounding_)
+                    << kx << ' ' << ky;
+                ASSERT_NEAR(field.view().im(k)[m], expected.imag(), 1e-14 * rounding_)
+                    << kx << ' ' << ky;
             }
 }
 
@@ -104,14 +122,41 @@ TEST_P(Transform, ForwardAndInverseReturnTheSameField) {
                 transform_.to_physical(1, b, r, row.data());
                 for (int i = 0; i < transform_.modes().mx; ++i)
                     ASSERT_NEAR(row[static_cast<std::size_t>(i)], wave(x(i), y(r), first + b),
-                                1e-13);
+                                1e-13 * rounding_);
             }
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, Transform,
-                         testing::Values(Dealiasing::three_halves, Dealiasing::two_thirds,
-                                         Dealiasing::none));
+INSTANTIATE_TEST_SUITE_P(
+    Variants, Transform,
+    testing::Values(Variant{Dealiasing::three_halves}, Variant{Dealiasing::two_thirds},
+                    Variant{Dealiasing::none},
+                    Variant{Dealiasing::three_halves, Transposes::messages, SentPrecision::single},
+                    Variant{Dealiasing::three_halves, Transposes::shared_memory},
+                    Variant{Dealiasing::none, Transposes::shared_memory, SentPrecision::single}));
+
+TEST(PlaneTransform, RoundsValuesToSinglePrecisionOnAnyNumberOfRanks) {
+    parallel::SectionMonitor sections;
+    parallel::Traffic traffic;
+    const ProcessGrid grid(MPI_COMM_WORLD, ranks(), 1);
+    for (const auto transposes : {Transposes::messages, Transposes::shared_memory}) {
+        PlaneTransform transform(grid, Modes::of(16, 12, Dealiasing::none), 1, 1, sections, traffic,
+                                 SentPrecision::single, transposes);
+        const int nx = transform.modes().mx;
+        parallel::AlignedArray<double> row(static_cast<std::size_t>(nx));
+        for (int r = 0; r < transform.rows().size(); ++r) {
+            std::fill_n(row.data(), nx, 0.1); // its mean mode nx / 10 is no number of 24 bits
+            transform.to_spectral(0, 1, 0, r, row.data());
+        }
+        transform.begin_forward(0, 1);
+        transform.end_forward(0);
+        const double rounded = static_cast<double>(static_cast<float>(0.1 * nx));
+        ASSERT_NE(rounded, 0.1 * nx);
+        if (transform.waves().begin > 0)
+            continue;
+        EXPECT_NEAR(transform.column(0, 0, 0)[0].real(), transform.modes().my * rounded, 1e-13);
+    }
+}
 
 TEST(Modes, OddSizesAreRefusedAndKeptModesDoNotAlias) {
     EXPECT_THROW(static_cast<void>(Modes::of(9, 8, Dealiasing::none)), std::invalid_argument);

@@ -85,9 +85,11 @@ double max_rate(int n, double a, double b, double c, const Cell& cell, double& s
 Convection::Convection(const Parameters& p, const ProcessGrid& grid, const WallGrid& wall,
                        parallel::SectionMonitor& sections, parallel::Traffic& traffic)
     : grid_(grid), wall_(wall), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
+      slot_sets_(slot_sets(p)),
+      overlapped_(slot_sets_ > 1 && p.transposes == Transposes::overlapped),
       transform_(grid, Modes::of(p.nx, p.ny, p.dealiasing),
-                 PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py()), slots,
-                 sections, traffic),
+                 PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py()),
+                 slots * slot_sets(p), sections, traffic, p.transpose_precision, p.transposes),
       pitch_((transform_.modes().mx + 7) / 8 * 8), per_dx_(2 * transform_.modes().kx / p.lx),
       per_dy_(2 * transform_.modes().ky / p.ly), sections_(sections), traffic_(traffic) {
     const auto plane = static_cast<std::size_t>(pitch_ * transform_.rows().size());
@@ -121,9 +123,9 @@ void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
     std::fill_n(flux_.data(), flux_.size(), 0.0);
 
     // Below the first upper face: u and v of the first cell, w of its lower face.
-    start_batch(velocity, -1, 1);
-    for (const Slot slot : {in_u, in_v, in_w})
-        transform_.end_inverse(slot);
+    const Batch below{-1, 1, 0};
+    start(velocity, below);
+    end_inverse(below);
     for (int r = 0; r < transform_.rows().size(); ++r) {
         transform_.to_physical(in_u, 0, r, row(u_, r));
         transform_.to_physical(in_v, 0, r, row(v_, r));
@@ -132,43 +134,56 @@ void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
     const double row_flops = transform_.row_flops();
     sections_.lap(section::fft, {.flops = 3 * row_flops * transform_.rows().size()});
 
-    const int batch = transform_.batch();
-    const int total = planes_.size();
-    start_batch(velocity, 0, std::min(batch, total));
-    for (int k = 0; k < total; k += batch) {
-        const int count = std::min(batch, total - k);
-        for (const Slot slot : {in_u, in_v, in_w})
-            transform_.end_inverse(slot);
-        for (int b = 0; b < count; ++b)
-            products(b, count, k + b);
-        // The all-to-alls of these products and of the next planes overlap.
+    const int batches = (planes_.size() + transform_.batch() - 1) / transform_.batch();
+    start(velocity, batch(0));
+    for (int b = 0; b < batches; ++b) {
+        const Batch here = batch(b);
+        end_inverse(here);
+        if (overlapped_ && b + 1 < batches)
+            start(velocity, batch(b + 1));
+        for (int plane = 0; plane < here.count; ++plane)
+            products(here, plane);
         for (int slot = uu; slot < slots; ++slot)
-            transform_.begin_forward(slot, count);
-        if (k + batch < total)
-            start_batch(velocity, k + batch, std::min(batch, total - k - batch));
-        for (int slot = uu; slot < slots; ++slot)
-            transform_.end_forward(slot);
-        for (int b = 0; b < count; ++b)
-            combine(n, b, k + b);
-        sections_.lap(section::pointwise,
-                      {.flops = combine_flops * count * transform_.local_modes()});
+            transform_.begin_forward(here.first_slot + slot, here.count);
+        transform_.publish();
+        if (!overlapped_ && b + 1 < batches)
+            start(velocity, batch(b + 1));
+        if (!overlapped_)
+            combine(n, here);
+        else if (b > 0)
+            combine(n, batch(b - 1));
     }
+    if (overlapped_)
+        combine(n, batch(batches - 1));
     flux_from_below(n);
 }
 
-void Convection::start_batch(const Velocity& velocity, int first, int count) {
+Convection::Batch Convection::batch(int index) const {
+    const int first = index * transform_.batch();
+    return {first, std::min(transform_.batch(), planes_.size() - first),
+            index % slot_sets_ * slots};
+}
+
+void Convection::start(const Velocity& velocity, const Batch& batch) {
     const int total = planes_.size();
+    const auto [first, count, first_slot] = batch;
     // There is no cell above the upper wall, where w and the fluxes are zero.
     const bool top = planes_.end == wall_.cells();
     const parallel::Range cells{0, top ? total : total + 1};
-    transform_.begin_inverse(in_u, velocity.u, first + 1, count, cells);
-    transform_.begin_inverse(in_v, velocity.v, first + 1, count, cells);
-    transform_.begin_inverse(in_w, velocity.w, first, count, {-1, total});
+    transform_.begin_inverse(first_slot + in_u, velocity.u, first + 1, count, cells);
+    transform_.begin_inverse(first_slot + in_v, velocity.v, first + 1, count, cells);
+    transform_.begin_inverse(first_slot + in_w, velocity.w, first, count, {-1, total});
+    transform_.publish();
 }
 
-void Convection::products(int plane, int count, int k) {
+void Convection::end_inverse(const Batch& batch) {
+    for (const Slot slot : {in_u, in_v, in_w})
+        transform_.end_inverse(batch.first_slot + slot);
+}
+
+void Convection::products(const Batch& batch, int plane) {
     const int n = transform_.modes().mx;
-    const int global = planes_.begin + k;
+    const int global = planes_.begin + batch.first + plane;
     const double height = wall_.height(global);
     const bool last = global + 1 == wall_.cells();
     const double share = last ? 1.0 : height / (height + wall_.height(global + 1));
@@ -182,9 +197,9 @@ void Convection::products(int plane, int count, int k) {
     for (int first = 0; first < rows; first += rows_at_a_time) {
         const int end = std::min(rows, first + rows_at_a_time);
         for (int r = first; r < end; ++r) {
-            transform_.to_physical(in_u, plane, r, row(u_above_, r));
-            transform_.to_physical(in_v, plane, r, row(v_above_, r));
-            transform_.to_physical(in_w, plane, r, row(w_above_, r));
+            transform_.to_physical(batch.first_slot + in_u, plane, r, row(u_above_, r));
+            transform_.to_physical(batch.first_slot + in_v, plane, r, row(v_above_, r));
+            transform_.to_physical(batch.first_slot + in_w, plane, r, row(w_above_, r));
         }
         sections_.lap(section::fft, {.flops = row_flops * (3 * (end - first) + 7 * products)});
         for (int r = first; r < end; ++r) {
@@ -199,8 +214,14 @@ void Convection::products(int plane, int count, int k) {
         sections_.lap(section::pointwise, {.flops = point_flops * n * (end - first)});
         for (int r = first; r < end; ++r)
             for (int slot = uu; slot < slots; ++slot)
-                transform_.to_spectral(slot, count, plane, r, scratch(r - first, slot - uu));
+                transform_.to_spectral(batch.first_slot + slot, batch.count, plane, r,
+                                       scratch(r - first, slot - uu));
         products = end - first;
+        if (overlapped_) {
+            sections_.lap(section::fft, {.flops = row_flops * 7 * products});
+            products = 0;
+            transform_.progress();
+        }
     }
     sections_.lap(section::fft, {.flops = row_flops * 7 * products});
     std::swap(u_, u_above_);
@@ -208,7 +229,16 @@ void Convection::products(int plane, int count, int k) {
     std::swap(w_, w_above_);
 }
 
-void Convection::combine(const Velocity& n, int plane, int k) {
+void Convection::combine(const Velocity& n, const Batch& batch) {
+    for (int slot = uu; slot < slots; ++slot)
+        transform_.end_forward(batch.first_slot + slot);
+    for (int plane = 0; plane < batch.count; ++plane)
+        combine(n, batch.first_slot, plane, batch.first + plane);
+    sections_.lap(section::pointwise,
+                  {.flops = combine_flops * batch.count * transform_.local_modes()});
+}
+
+void Convection::combine(const Velocity& n, int first_slot, int plane, int k) {
     const auto& modes = transform_.modes();
     const double scale = 1.0 / (static_cast<double>(modes.mx) * modes.my);
     const double per_height = 1.0 / wall_.height(planes_.begin + k);
@@ -217,7 +247,8 @@ void Convection::combine(const Velocity& n, int plane, int k) {
     for (int j = 0; j < modes.columns_y(); ++j) {
         const double* __restrict term[slots];
         for (int slot = uu; slot < slots; ++slot)
-            term[slot] = reinterpret_cast<const double*>(transform_.column(slot, plane, j));
+            term[slot] =
+                reinterpret_cast<const double*>(transform_.column(first_slot + slot, plane, j));
         const std::ptrdiff_t at = std::ptrdiff_t{j} * waves;
         const std::ptrdiff_t size = transform_.local_modes();
         double* __restrict flux_u_re = flux_.data() + at;

@@ -39,6 +39,11 @@ class Convection {
     /// wave numbers reach pi/dx, those of differences in z only 1/dz.
     double evaluate_with_rate(const Velocity& velocity, const Velocity& n);
 
+    /// Return the numbers of batches in flight at a time: each has slots of its own.
+    [[nodiscard]] static int slot_sets(const Parameters& parameters) {
+        const bool single = parameters.transposes == Transposes::messages;
+        return single || parameters.py == 1 ? 1 : 2;
+    }
     [[nodiscard]] PlaneTransform& transform() { return transform_; }
     [[nodiscard]] std::size_t bytes() const;
 
@@ -49,9 +54,16 @@ class Convection {
   private:
     enum Slot { in_u, in_v, in_w, uu, uv, vv, uw, vw, wu, wv, slots };
 
-    void start_batch(const Velocity& velocity, int first, int count);
-    void products(int plane, int count, int k);
-    void combine(const Velocity& n, int plane, int k);
+    /// Planes that are transformed together, in slots from `first_slot` on.
+    struct Batch {
+        int first, count, first_slot;
+    };
+    [[nodiscard]] Batch batch(int index) const;
+    void start(const Velocity& velocity, const Batch& batch);
+    void end_inverse(const Batch& batch);
+    void products(const Batch& batch, int plane);
+    void combine(const Velocity& n, const Batch& batch);
+    void combine(const Velocity& n, int first_slot, int plane, int k);
     void flux_from_below(const Velocity& n);
     /// Return the bytes of this rank's part of a number of fields.
     [[nodiscard]] double bytes_of(int fields) const {
@@ -64,6 +76,8 @@ class Convection {
     const ProcessGrid& grid_;
     const WallGrid& wall_;
     parallel::Range planes_;
+    int slot_sets_;
+    bool overlapped_; ///< products of a batch are in flight while the next one is transformed
     PlaneTransform transform_;
     std::ptrdiff_t pitch_;
     double per_dx_, per_dy_;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "parallel/block.hpp"
+#include "solvers/channel/convection.hpp"
 #include "solvers/channel/partitioned.hpp"
 #include "solvers/channel/pipelined.hpp"
 #include "solvers/channel/plane_transform.hpp"
@@ -38,8 +39,12 @@ std::int64_t memory(const Parameters& p, const Modes& m, const Part& part) {
     const bool tall = p.pz > 1;
     const std::int64_t field =
         Fields::size(static_cast<int>(part.planes), static_cast<int>(part.modes)) * real;
-    const std::int64_t slot = shared ? part.batch * (m.my * part.waves + part.rows * m.kx) * complex
-                                     : m.my * part.pitch * complex;
+    const bool sends = shared && p.transposes != Transposes::shared_memory;
+    const std::int64_t sent = PlaneTransform::sent_bytes(p.transpose_precision);
+    const std::int64_t modes_side = m.my * (shared ? part.batch * part.waves : part.pitch);
+    const std::int64_t slot =
+        (modes_side + 3) / 4 * 4 * complex + (sends ? part.batch * part.rows * m.kx * sent : 0);
+    const std::int64_t slots = Convection::slot_sets(p) * (velocities + products);
     const std::int64_t row = (m.mx + 7) / 8 * 8;
     const std::int64_t convection =
         (6 * part.rows + 28) * row * real + (tall ? 8 : 4) * part.modes * real;
@@ -57,8 +62,8 @@ std::int64_t memory(const Parameters& p, const Modes& m, const Part& part) {
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
                 (p.nz() + 2) * 256 + 8 * part.modes;
-    return fields * field + 2 * part.modes * real + (velocities + products) * slot +
-           (m.mx / 2 + 1) * complex + convection + halo + solve * real;
+    return fields * field + 2 * part.modes * real + slots * slot + (m.mx / 2 + 1) * complex +
+           convection + halo + solve * real;
 }
 
 Traffic one_step(const Parameters& p, const Modes& m, const Part& part) {
@@ -67,8 +72,10 @@ Traffic one_step(const Parameters& p, const Modes& m, const Part& part) {
         auto& sent = traffic[Exchange::transpose_xy];
         const std::int64_t batches = (part.planes + part.batch - 1) / part.batch;
         sent.exchanges = substeps * (velocities * (batches + 1) + products * batches);
-        sent.messages = sent.exchanges * (p.py - 1);
-        sent.bytes = substeps * complex *
+        const bool sends = p.transposes != Transposes::shared_memory;
+        sent.messages = sends ? sent.exchanges * (p.py - 1) : 0;
+        const auto precision = sends ? p.transpose_precision : SentPrecision::full;
+        sent.bytes = substeps * PlaneTransform::sent_bytes(precision) *
                      (velocities * (part.planes + 1) * part.waves * (m.my - part.rows) +
                       products * part.planes * part.rows * (m.kx - part.waves));
     }
@@ -141,7 +148,9 @@ Estimate estimate(const Parameters& p) {
             part.rows = block(modes.my, p.py, y).size();
             part.waves = block(modes.kx, p.py, y).size();
             part.modes = part.waves * modes.columns_y();
-            part.batch = PlaneTransform::batch_for(modes, p.py);
+            part.batch = p.transposes == Transposes::shared_memory
+                             ? PlaneTransform::batch_if_shared
+                             : PlaneTransform::batch_for(modes, p.py);
             part.pitch = PlaneTransform::padded(static_cast<int>(part.waves));
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
             part.ends = Partitioned::interface_rows(static_cast<int>(part.planes));

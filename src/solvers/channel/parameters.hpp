@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "solvers/channel/modes.hpp"
+#include "solvers/channel/plane_transform.hpp"
 
 namespace uzushio::channel {
 
@@ -24,7 +25,9 @@ struct Parameters {
     Forcing forcing = Forcing::pressure_gradient;
     double drive = 0; ///< minus the mean pressure gradient, or the bulk velocity
     Dealiasing dealiasing = Dealiasing::three_halves;
-    std::string scheme = "pipelined"; ///< of the tridiagonal solves: see `make_tridiagonal`
+    std::string scheme = "pipelined"; ///< of the tridiagonal solves: see `linalg::make_tridiagonal`
+    SentPrecision transpose_precision = SentPrecision::full;
+    Transposes transposes = Transposes::shared_memory;
     int py = 1;
     int pz = 1;
 

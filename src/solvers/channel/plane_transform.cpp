@@ -5,6 +5,9 @@
 #include <cmath>
 #include <set>
 #include <stdexcept>
+#include <utility>
+
+#include "solvers/channel/single_values.hpp"
 
 namespace uzushio::channel {
 
@@ -21,36 +24,66 @@ constexpr unsigned planner = FFTW_MEASURE | FFTW_DESTROY_INPUT;
 } // namespace
 
 PlaneTransform::PlaneTransform(const ProcessGrid& grid, const Modes& modes, int batch, int slots,
-                               parallel::SectionMonitor& sections, parallel::Traffic& traffic)
-    : all_(grid.all()), plane_(grid.plane()), modes_(modes), batch_(grid.py() > 1 ? batch : 1),
-      rows_(block(modes.my, grid.py(), plane_.rank())),
+                               parallel::SectionMonitor& sections, parallel::Traffic& traffic,
+                               SentPrecision precision, Transposes transposes)
+    : all_(grid.all()), plane_(grid.plane()), modes_(modes), precision_(precision),
+      batch_(grid.py() > 1 ? batch : 1), rows_(block(modes.my, grid.py(), plane_.rank())),
       waves_(block(modes.kx, grid.py(), plane_.rank())), slots_(static_cast<std::size_t>(slots)),
+      requests_(slots_.size(), MPI_REQUEST_NULL), completed_(slots_.size()),
       row_flops_(2.5 * modes.mx * std::log2(modes.mx)),
       column_flops_(5.0 * modes.my * std::log2(modes.my)), sections_(sections), traffic_(traffic) {
     if (grid.py() > std::min(modes.kx, modes.my))
         throw std::invalid_argument("more ranks share a plane than it has modes or rows");
-    const auto batches = static_cast<std::size_t>(batch_);
-    const auto y_size = static_cast<std::size_t>(modes_.my) *
-                        (shared() ? batches * static_cast<std::size_t>(waves_.size())
-                                  : static_cast<std::size_t>(pitch()));
+    if (transposes == Transposes::shared_memory && shared())
+        share_memory();
+    const std::size_t size = y_size(plane_.rank());
     row_ = parallel::AlignedArray<Complex>(static_cast<std::size_t>(modes_.mx / 2 + 1));
-    for (auto& slot : slots_) {
-        slot.y = parallel::AlignedArray<Complex>(y_size);
-        if (shared())
-            slot.x = parallel::AlignedArray<Complex>(static_cast<std::size_t>(rows_.size()) *
-                                                     batches * static_cast<std::size_t>(modes_.kx));
+    for (std::size_t at = 0; at < slots_.size(); ++at) {
+        auto& slot = slots_[at];
+        const std::size_t x_size = static_cast<std::size_t>(rows_.size()) *
+                                   static_cast<std::size_t>(batch_) *
+                                   static_cast<std::size_t>(modes_.kx);
+        if (sends() && single())
+            slot.single_x = parallel::AlignedArray<SingleComplex>(x_size);
+        else if (sends())
+            slot.x = parallel::AlignedArray<Complex>(x_size);
+        if (!memory_)
+            slot.own_y = parallel::AlignedArray<Complex>(size);
+        slot.y = memory_ ? shared_y(plane_.rank(), at) : slot.own_y.data();
     }
     for (int r = 0; r < plane_.size(); ++r)
         blocks_.push_back(block(modes_.kx, plane_.size(), r));
-    for (int count = 1; shared() && count <= batch_; ++count)
+    for (int count = 1; sends() && count <= batch_; ++count)
         counts_.push_back(counts_for(count));
     replan();
+}
+
+void PlaneTransform::share_memory() {
+    const int batch = std::exchange(batch_, batch_if_shared);
+    memory_.emplace(plane_, slots_.size() * y_size(plane_.rank()) * sizeof(Complex));
+    int complete = memory_->is_complete() ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, all_.get());
+    if (complete != 0)
+        return;
+    memory_.reset();
+    batch_ = batch;
+}
+
+std::size_t PlaneTransform::y_size(int rank) const {
+    constexpr std::size_t line = 64 / sizeof(Complex);
+    const auto waves = block(modes_.kx, plane_.size(), rank).size();
+    const auto row = shared() ? std::ptrdiff_t{batch_} * waves : pitch();
+    return (static_cast<std::size_t>(modes_.my * row) + line - 1) / line * line;
+}
+
+Complex* PlaneTransform::shared_y(int rank, std::size_t slot) const {
+    return reinterpret_cast<Complex*>(memory_->of(rank)) + slot * y_size(rank);
 }
 
 std::size_t PlaneTransform::bytes() const {
     std::size_t sum = row_.bytes();
     for (const auto& slot : slots_)
-        sum += slot.x.bytes() + slot.y.bytes();
+        sum += slot.x.bytes() + slot.single_x.bytes() + y_size(plane_.rank()) * sizeof(Complex);
     return sum;
 }
 
@@ -116,13 +149,27 @@ void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
 template <class F>
 void PlaneTransform::for_each_part(Slot& slot, int count, int plane, int row, F&& part) {
     if (!shared()) {
-        part(slot.y.data() + row * pitch(), waves_);
+        part(slot.y + row * pitch(), waves_);
+        return;
+    }
+    if (memory_) {
+        const auto index = static_cast<std::size_t>(&slot - slots_.data());
+        const std::ptrdiff_t line = std::ptrdiff_t{rows_.begin + row} * count + plane;
+        for (int r = 0; r < plane_.size(); ++r) {
+            const Range waves = blocks_[static_cast<std::size_t>(r)];
+            part(shared_y(r, index) + line * waves.size(), waves);
+        }
         return;
     }
     const std::ptrdiff_t line = std::ptrdiff_t{row} * count + plane;
     const std::ptrdiff_t lines = std::ptrdiff_t{rows_.size()} * count;
-    for (const auto waves : blocks_)
-        part(slot.x.data() + lines * waves.begin + line * waves.size(), waves);
+    for (const auto waves : blocks_) {
+        const std::ptrdiff_t at = lines * waves.begin + line * waves.size();
+        if (single())
+            part(slot.single_x.data() + at, waves);
+        else
+            part(slot.x.data() + at, waves);
+    }
 }
 
 PlaneTransform::AllToAllCounts PlaneTransform::counts_for(int count) const {
@@ -146,6 +193,7 @@ void PlaneTransform::begin_inverse(int index, const Planes& field, int first, in
                                    Range available) {
     assert(count >= 1 && count <= batch_);
     auto& slot = slots_[static_cast<std::size_t>(index)];
+    reclaim(slot);
     slot.count = count;
     const auto stride = y_stride(count);
     const int waves = waves_.size();
@@ -153,7 +201,7 @@ void PlaneTransform::begin_inverse(int index, const Planes& field, int first, in
     for (int row = 0; row < modes_.my; ++row) {
         const int j = row < modes_.ky ? row : row - modes_.my + modes_.columns_y();
         const bool kept = row < modes_.ky || j >= modes_.ky;
-        Complex* out = slot.y.data() + row * stride;
+        Complex* out = slot.y + row * stride;
         for (int b = 0; b < count; ++b, out += waves) {
             const int k = first + b;
             if (!kept || k < available.begin || k >= available.end) {
@@ -170,32 +218,123 @@ void PlaneTransform::begin_inverse(int index, const Planes& field, int first, in
         }
     }
     sections_.lap(section::pointwise);
-    fftw_complex* y = fftw_cast(slot.y.data());
+    fftw_complex* y = fftw_cast(slot.y);
     fftw_execute_dft(backward_[static_cast<std::size_t>(shared() ? count - 1 : 0)].get(), y, y);
     sections_.lap(section::fft, {.flops = column_flops_ * count * waves});
     if (!shared())
         return;
-    const auto& counts = counts_[static_cast<std::size_t>(count - 1)];
-    MPI_Ialltoallv(slot.y.data(), counts.y_counts.data(), counts.y_offsets.data(), MPI_DOUBLE,
-                   slot.x.data(), counts.x_counts.data(), counts.x_offsets.data(), MPI_DOUBLE,
-                   plane_.get(), &slot.request);
-    const auto own = static_cast<std::size_t>(plane_.rank());
-    traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
-                 8LL * (2LL * count * waves * modes_.my - counts.y_counts[own]));
+    if (sends() && single()) {
+        pack_single(reinterpret_cast<double*>(slot.y), y_values(slot));
+        sections_.lap(section::pointwise);
+    }
+    begin_exchange(index, true);
+}
+
+void PlaneTransform::begin_exchange(int index, bool to_physical_side) {
+    const auto at = static_cast<std::size_t>(index);
+    Slot& slot = slots_[at];
+    const int rows = rows_.size();
+    const int waves = waves_.size();
+    const std::int64_t others =
+        std::int64_t{slot.count} * (to_physical_side ? std::int64_t{waves} * (modes_.my - rows)
+                                                     : std::int64_t{rows} * (modes_.kx - waves));
+    if (sends())
+        flight_time_.run([&] {
+            send(at, to_physical_side);
+            return ++in_flight_ > 0;
+        });
+    else
+        slot.ready = last_point_ + 1;
+    const auto value = sends() ? sent_bytes(precision_) : sent_bytes(SentPrecision::full);
+    traffic_.add(Exchange::transpose_xy, sends() ? plane_.size() - 1 : 0, others * value);
+    sections_.lap(section::transpose);
+}
+
+void PlaneTransform::send(std::size_t at, bool to_physical_side) {
+    Slot& slot = slots_[at];
+    const auto& counts = counts_[static_cast<std::size_t>(slot.count - 1)];
+    void* x = slot.x.data();
+    void* y = slot.y;
+    if (single()) {
+        x = slot.single_x.data();
+        if (!to_physical_side) // values arrive in the second half, where they are converted
+            y = reinterpret_cast<float*>(slot.y) + y_values(slot);
+    }
+    const MPI_Datatype type = single() ? MPI_FLOAT : MPI_DOUBLE;
+    if (to_physical_side)
+        MPI_Ialltoallv(y, counts.y_counts.data(), counts.y_offsets.data(), type, x,
+                       counts.x_counts.data(), counts.x_offsets.data(), type, plane_.get(),
+                       &requests_[at]);
+    else
+        MPI_Ialltoallv(x, counts.x_counts.data(), counts.x_offsets.data(), type, y,
+                       counts.y_counts.data(), counts.y_offsets.data(), type, plane_.get(),
+                       &requests_[at]);
+}
+
+void PlaneTransform::end_exchange(int index) {
+    const auto at = static_cast<std::size_t>(index);
+    if (memory_) {
+        Slot& slot = slots_[at];
+        if (slot.ready > last_point_)
+            publish();
+        flight_time_.run([&] {
+            memory_->wait(slot.ready);
+            return slot.ready < last_point_;
+        });
+        slot.read_at = last_point_;
+    } else if (requests_[at] != MPI_REQUEST_NULL) { // not completed in progress()
+        flight_time_.run([&] {
+            MPI_Wait(&requests_[at], MPI_STATUS_IGNORE);
+            return --in_flight_ > 0;
+        });
+    }
+    sections_.lap(section::transpose);
+}
+
+void PlaneTransform::reclaim(Slot& slot) {
+    if (slot.read_at == 0)
+        return;
+    if (slot.read_at == last_point_)
+        publish();
+    flight_time_.run([&] {
+        memory_->wait(slot.read_at + 1);
+        return slot.read_at + 1 < last_point_;
+    });
+    slot.read_at = 0;
+    sections_.lap(section::transpose);
+}
+
+void PlaneTransform::publish() {
+    if (!memory_)
+        return;
+    flight_time_.run([&] {
+        last_point_ = memory_->arrive();
+        return true;
+    });
+    sections_.lap(section::transpose);
+}
+
+void PlaneTransform::progress() {
+    if (in_flight_ == 0)
+        return;
+    flight_time_.run([&] {
+        int completed = 0;
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed,
+                     completed_.data(), MPI_STATUSES_IGNORE);
+        return (in_flight_ -= completed) > 0;
+    });
     sections_.lap(section::transpose);
 }
 
 void PlaneTransform::end_inverse(int index) {
-    if (!shared())
-        return;
-    MPI_Wait(&slots_[static_cast<std::size_t>(index)].request, MPI_STATUS_IGNORE);
-    sections_.lap(section::transpose);
+    if (shared())
+        end_exchange(index);
 }
 
 void PlaneTransform::to_physical(int index, int plane, int row, double* values) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    for_each_part(slot, slot.count, plane, row, [&](const Complex* part, Range waves) {
-        std::copy_n(part, waves.size(), row_.data() + waves.begin);
+    for_each_part(slot, slot.count, plane, row, [&](const auto* part, Range waves) {
+        copy_values(part, waves.size(), row_.data() + waves.begin, single());
     });
     // The transform has overwritten its input.
     std::fill(row_.data() + modes_.kx, row_.data() + row_.size(), Complex{});
@@ -205,40 +344,36 @@ void PlaneTransform::to_physical(int index, int plane, int row, double* values) 
 void PlaneTransform::to_spectral(int index, int count, int plane, int row, double* values) {
     fftw_execute_dft_r2c(to_spectral_.get(), values, fftw_cast(row_.data()));
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    for_each_part(slot, count, plane, row, [&](Complex* part, Range waves) {
-        std::copy_n(row_.data() + waves.begin, waves.size(), part);
+    reclaim(slot);
+    for_each_part(slot, count, plane, row, [&](auto* part, Range waves) {
+        copy_values(row_.data() + waves.begin, waves.size(), part, single());
     });
 }
 
 void PlaneTransform::begin_forward(int index, int count) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
     slot.count = count;
-    if (!shared())
-        return;
-    const auto& counts = counts_[static_cast<std::size_t>(count - 1)];
-    MPI_Ialltoallv(slot.x.data(), counts.x_counts.data(), counts.x_offsets.data(), MPI_DOUBLE,
-                   slot.y.data(), counts.y_counts.data(), counts.y_offsets.data(), MPI_DOUBLE,
-                   plane_.get(), &slot.request);
-    const auto own = static_cast<std::size_t>(plane_.rank());
-    traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
-                 8LL * (2LL * count * rows_.size() * modes_.kx - counts.x_counts[own]));
-    sections_.lap(section::transpose);
+    if (shared())
+        begin_exchange(index, false);
 }
 
 void PlaneTransform::end_forward(int index) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
     if (shared()) {
-        MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
-        sections_.lap(section::transpose);
+        end_exchange(index);
+        if (sends() && single()) {
+            unpack_single(reinterpret_cast<double*>(slot.y), y_values(slot));
+            sections_.lap(section::pointwise);
+        }
     }
-    fftw_complex* y = fftw_cast(slot.y.data());
+    fftw_complex* y = fftw_cast(slot.y);
     fftw_execute_dft(forward_[static_cast<std::size_t>(shared() ? slot.count - 1 : 0)].get(), y, y);
     sections_.lap(section::fft, {.flops = column_flops_ * slot.count * waves_.size()});
 }
 
 const Complex* PlaneTransform::column(int index, int plane, int j) const {
     const auto& slot = slots_[static_cast<std::size_t>(index)];
-    return slot.y.data() + modes_.row(j) * y_stride(slot.count) +
+    return slot.y + modes_.row(j) * y_stride(slot.count) +
            (shared() ? std::ptrdiff_t{plane} * waves_.size() : 0);
 }
 

@@ -144,6 +144,19 @@ class Numerics(Section):
         "predicted to be fastest; partitioned: the solution depends on the number of ranks by "
         "rounding",
     )
+    transposes: Literal["auto", "messages", "overlapped"] = Field(
+        "auto",
+        description="exchange of values among ranks that share a plane; auto: in shared memory if "
+        "they are on one node, else messages; messages: a batch of planes after another; "
+        "overlapped: messages of two batches are in flight while a third one is transformed; "
+        "solutions differ by rounding at most",
+    )
+    transpose_precision: Literal["double", "single"] = Field(
+        "double",
+        description="precision of values between their transforms along y and along x, where ranks "
+        "that share a plane exchange them; single: half the bytes of messages, values are rounded "
+        "to 6e-8 of their size on any number of ranks; computing is in double precision",
+    )
 
 
 class Network(Section):

@@ -17,6 +17,11 @@ DEALIASING = {
     "2/3": core.Dealiasing.two_thirds,
     "none": core.Dealiasing.none,
 }
+TRANSPOSES = {
+    "auto": core.Transposes.shared_memory,
+    "messages": core.Transposes.messages,
+    "overlapped": core.Transposes.overlapped,
+}
 #: Schemes of the solves along z; of equal times the first one is chosen.
 SCHEMES = ("pipelined", "partitioned", "transpose")
 
@@ -33,8 +38,18 @@ def core_parameters(case: ChannelCase, py: int, pz: int, scheme: str) -> Any:
     result.drive = case.flow.drive
     result.dealiasing = DEALIASING[case.numerics.dealiasing]
     result.scheme = scheme
+    result.transposes = TRANSPOSES[case.numerics.transposes]
+    result.transpose_precision = core.SentPrecision[case.numerics.transpose_precision]
     result.py, result.pz = py, pz
     return result
+
+
+def estimate_needs(case: ChannelCase, py: int, pz: int, scheme: str) -> Any:
+    """Return memory and messages of the busiest rank of a Py × Pz grid, with a scheme along z."""
+    parameters = core_parameters(case, py, pz, scheme)
+    if case.numerics.transposes == "auto" and ranks_per_node(case, py * pz) % py != 0:
+        parameters.transposes = core.Transposes.messages
+    return core.estimate(parameters)
 
 
 def arrays(case: ChannelCase, held: int, ranks: int) -> float:
@@ -72,7 +87,7 @@ def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
     for py, pz in _fitting(case, ranks):
         for scheme in schemes if pz > 1 else schemes[:1]:  # all are the same on one rank in z
             try:
-                need = core.estimate(core_parameters(case, py, pz, scheme))
+                need = estimate_needs(case, py, pz, scheme)
             except ValueError as error:  # a rank has more values than MPI can count
                 reason = str(error)
                 continue

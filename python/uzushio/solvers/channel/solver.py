@@ -18,6 +18,7 @@ from uzushio.solvers.channel.decomposition import (
     core,
     core_parameters,
     decompose,
+    estimate_needs,
     kept_modes,
     predictions,
 )
@@ -58,7 +59,7 @@ class ChannelSolver(Solver):
         case = cast(ChannelCase, case)
         ranked = predictions(case, ranks)
         chosen, grid = ranked[0], case.grid
-        needs = core.estimate(core_parameters(case, chosen.py, chosen.pz, chosen.scheme))
+        needs = estimate_needs(case, chosen.py, chosen.pz, chosen.scheme)
         faces = grid.wall_faces()
         plus = case.flow.expected_u_tau / case.flow.viscosity
         heights = np.diff(faces)
@@ -71,7 +72,7 @@ class ChannelSolver(Solver):
             traffic={
                 kind: Traffic(messages, sent)
                 for kind, (_, messages, sent) in needs.traffic.items()
-                if messages
+                if messages or sent
             },
             notes=(
                 f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
@@ -138,12 +139,21 @@ class ChannelSolver(Solver):
         self.step_index += 1
 
     def monitor(self) -> Mapping[str, Reading]:
-        """Return CFL number, bulk velocity and wall shear (collective)."""
+        """Return CFL number, bulk velocity and wall shear (collective).
+
+        If ranks share planes, also the share of the time of all-to-alls that computing hides.
+        """
         return {
             "CFL": Reading(self.dt * self.core.fastest_rate, format=".3f"),
             "bulk velocity": Reading(self.core.bulk_velocity(), format=".4f"),
             "wall shear": Reading(self.core.wall_shear(), format=".4f"),
+            **{name: Reading(100 * share, "%", ".0f") for name, share in self._hidden().items()},
         }
+
+    def _hidden(self) -> dict[str, float]:
+        """Return the hidden share of the time of all-to-alls, if there are any (collective)."""
+        hidden, exposed = np.asarray(self.comm.allreduce(np.array(self.core.transpose_seconds)))
+        return {"transposes hidden": hidden / (hidden + exposed)} if exposed > 0.0 else {}
 
     def _output(self) -> Any:
         if self._physical is None:
@@ -384,6 +394,7 @@ class ChannelSolver(Solver):
                 }
                 for kind, sent in traffic.items()
             },
+            **{name.replace(" ", "_"): share for name, share in self._hidden().items()},
             "bytes_per_rank": max(self.comm.allgather(self.core.bytes)),
         }
 
