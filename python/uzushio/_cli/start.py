@@ -13,7 +13,7 @@ from uzushio._base.parallel.affinity import Policy
 from uzushio._base.parallel.allocation import keep_freed_memory
 from uzushio._base.parallel.signals import stop_signals
 from uzushio._base.parallel.sync import guarded
-from uzushio._cli.build import RECORDER, installation
+from uzushio._cli.config import RECORDER, installation
 from uzushio.errors import LaunchError, UzushioError
 
 if TYPE_CHECKING:
