@@ -14,6 +14,7 @@ import csv
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -31,13 +32,13 @@ Row = tuple[str, str, float, float, float]
 
 def wave() -> Iterator[Row]:
     """Growth rate and phase speed of the Tollmien–Schlichting wave, in both precisions."""
-    from tollmien_schlichting import ORSZAG, wave_speed
-
+    theory = import_module("tollmien_schlichting")
+    exact: complex = theory.ORSZAG
     for nz in (64, 128, 256):
-        double, single = (wave_speed(nz, precision) for precision in PRECISIONS)
+        double, single = (theory.wave_speed(nz, precision) for precision in PRECISIONS)
         where = f"{nz} cells"
-        yield ("growth rate", where, double.imag, single.imag, abs(double.imag - ORSZAG.imag))
-        yield ("phase speed", where, double.real, single.real, abs(double.real - ORSZAG.real))
+        yield ("growth rate", where, double.imag, single.imag, abs(double.imag - exact.imag))
+        yield ("phase speed", where, double.real, single.real, abs(double.real - exact.real))
 
 
 def turbulence(ranks: int) -> Iterator[Row]:
@@ -58,7 +59,8 @@ def statistics(precision: str, ranks: int) -> xr.Dataset:
         choice = ["--set", f"numerics.transpose_precision={precision}"]
         command = ["run", str(CASE), "--out", str(run), *how, *choice, "--ranks", str(ranks)]
         subprocess.run([sys.executable, "-m", "uzushio", *command], check=True)
-    return xr.open_zarr(run / "statistics.zarr")
+    dataset: xr.Dataset = xr.open_zarr(run / "statistics.zarr")
+    return dataset
 
 
 def main() -> None:
