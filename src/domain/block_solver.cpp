@@ -178,7 +178,8 @@ struct BlockSolver::Run {
     TimeIntegrator<double> integrator;
     std::span<Field<double>* const> derivatives; ///< while a right-hand side is computed
     StageInfo stage;
-    double time = 0, stable = 0, step_length = 0;
+    double time = 0, step_length = 0;
+    double stable = -1; ///< stable step; negative before the fields are set
     bool finite = true;
 };
 
@@ -260,6 +261,9 @@ void BlockSolver::begin() {
 
 double BlockSolver::step(double max_dt, double fraction, double left) {
     Run& r = run();
+    if (r.stable < 0)
+        throw std::logic_error(
+            "a solver of blocks takes a step before its fields are set: call begin first");
     r.step_length = next_step(std::min(max_dt, fraction * r.stable), left);
     advance(r.step_length);
     assess();

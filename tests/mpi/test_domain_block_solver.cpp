@@ -108,6 +108,7 @@ TEST(BlockSolver, FixesTheValueAtTheWallByTheMirrorImage) {
 TEST(BlockSolver, ReportsANonFiniteValueOnAllRanks) {
     Growth solver(1);
     solver.set_up(MPI_COMM_WORLD);
+    EXPECT_THROW(solver.step(1e-3), std::logic_error); // its fields are not set
     solver.begin();
     EXPECT_TRUE(solver.finite());
     if (solver.blocks() > 0 && solver.rank() == 0)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from uzushio import _core
+from uzushio._base.config.quantities import with_unit
 from uzushio._base.store.array import DistributedArray, State, StoredState
 from uzushio.domain.fields import Field, Mesh
 from uzushio.errors import CaseError, SolverDivergedError
@@ -284,9 +285,8 @@ class Solver(ABC):
         """
         parameter = self.parameters()[name]
         if not parameter.low <= value <= parameter.high:
-            raise ValueError(
-                f"{name} = {value} is outside {parameter.low} … {parameter.high} {parameter.unit}"
-            )
+            limits = f"{parameter.low:g} … {parameter.high:g}"
+            raise ValueError(f"{name} = {value:g} is outside {with_unit(limits, parameter.unit)}")
         self._steer(name, value)
 
     def _steer(self, name: str, value: float) -> None:
