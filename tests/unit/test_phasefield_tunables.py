@@ -126,6 +126,9 @@ class Ranks:
     def bcast(self, value: object) -> object:
         return value
 
+    def allreduce(self, value: object, op: object) -> object:
+        return value
+
 
 def test_a_run_uses_and_reports_values_tuned_for_its_ranks_and_size(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

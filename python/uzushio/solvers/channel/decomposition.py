@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import uzushio._core as _core
@@ -38,7 +39,10 @@ def core_parameters(case: ChannelCase, py: int, pz: int, scheme: str) -> Any:
     result.drive = case.flow.drive
     result.dealiasing = DEALIASING[case.numerics.dealiasing]
     result.scheme = scheme
-    result.transposes = TRANSPOSES[case.numerics.transposes]
+    transposes = case.numerics.transposes
+    if transposes == "auto" and "UZUSHIO_TRAFFIC" in os.environ:  # it counts messages
+        transposes = "messages"
+    result.transposes = TRANSPOSES[transposes]
     result.transpose_precision = core.SentPrecision[case.numerics.transpose_precision]
     result.py, result.pz = py, pz
     return result
