@@ -19,8 +19,7 @@
 
 namespace uzushio::domain {
 
-/// Maximum wait for the messages of other ranks.
-inline constexpr std::chrono::nanoseconds exchange_limit = std::chrono::minutes(10);
+using parallel::exchange_limit;
 
 /// Messages between ranks that every exchange repeats: persistent requests and their memory.
 ///

@@ -175,8 +175,8 @@ Aggregation join_pairs(MPI_Comm comm, const CellGraph& fine, std::vector<double>
     for (std::size_t row = 0; row < fine.rows(); ++row) {
         if (aggregate[row] >= 0 || is_left_out(row))
             continue;
-        std::size_t best = row, joined = row;
-        double most = 0, most_joined = 0;
+        std::size_t best = row, neighbour = row;
+        double most = 0, most_of_neighbour = 0;
         for (auto n = fine.begins[row]; n < fine.begins[row + 1]; ++n) {
             const auto other = static_cast<std::size_t>(fine.others[static_cast<std::size_t>(n)]);
             const double coupling = fine.couplings[static_cast<std::size_t>(n)];
@@ -186,13 +186,13 @@ Aggregation join_pairs(MPI_Comm comm, const CellGraph& fine, std::vector<double>
             if (aggregate[other] < 0) {
                 if (coupling > most)
                     most = coupling, best = other;
-            } else if (coupling > most_joined &&
+            } else if (coupling > most_of_neighbour &&
                        sizes[static_cast<std::size_t>(aggregate[other])] < 3) {
-                most_joined = coupling, joined = other;
+                most_of_neighbour = coupling, neighbour = other;
             }
         }
-        if (best == row && joined != row) {
-            aggregate[row] = aggregate[joined];
+        if (best == row && neighbour != row) {
+            aggregate[row] = aggregate[neighbour];
             ++sizes[static_cast<std::size_t>(aggregate[row])];
             continue;
         }

@@ -8,9 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <stdexcept>
 
 #include "parallel/backoff.hpp"
 #include "parallel/simulated.hpp"
+#include "parallel/wait_hook.hpp"
 
 namespace uzushio::parallel {
 
@@ -85,10 +87,27 @@ bool SharedArrays::have_arrived(std::uint64_t point) const {
     return true;
 }
 
-void SharedArrays::wait(std::uint64_t point) const {
+void SharedArrays::wait(std::uint64_t point, std::chrono::nanoseconds limit) const {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
     Backoff backoff;
-    while (!have_arrived(point))
+    WaitHookTimer hooks;
+    while (!have_arrived(point)) {
+        if (std::chrono::steady_clock::now() > deadline)
+            throw std::runtime_error(
+                "an exchange in shared memory timed out: no answer from rank " + missing(point) +
+                " of those that share planes; look for the message of that rank, which may have "
+                "stopped or be in other work");
+        hooks.poll();
         backoff.pause();
+    }
+}
+
+std::string SharedArrays::missing(std::uint64_t point) const {
+    std::string ranks;
+    for (std::size_t r = 0; r < parts_.size(); ++r)
+        if (counter(parts_[r].first).load(std::memory_order_acquire) < point)
+            ranks.append(ranks.empty() ? "" : ", ").append(std::to_string(r));
+    return ranks;
 }
 
 } // namespace uzushio::parallel

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "parallel/backoff.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::parallel {
@@ -28,10 +31,12 @@ class SharedArrays {
     std::uint64_t arrive();
     /// Return whether all ranks have arrived at a point: what they wrote before is visible.
     [[nodiscard]] bool have_arrived(std::uint64_t point) const;
-    /// Wait for all ranks at a point.
-    void wait(std::uint64_t point) const;
+    /// Wait for all ranks at a point; throws `std::runtime_error` with the ranks that did not
+    /// arrive within `limit`.
+    void wait(std::uint64_t point, std::chrono::nanoseconds limit = exchange_limit) const;
 
   private:
+    [[nodiscard]] std::string missing(std::uint64_t point) const;
     [[nodiscard]] bool map(const Communicator& comm, std::size_t bytes);
 
     int rank_;

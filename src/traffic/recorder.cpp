@@ -127,14 +127,22 @@ void count_window(std::vector<double>& table, int target, MPI_Win window, double
 }
 
 void count_start(MPI_Request request) {
-    const auto found = traffic().prepared.find(request);
-    if (found != traffic().prepared.end())
-        add(traffic().sent, found->second.target, found->second.bytes);
+    Prepared send{MPI_PROC_NULL, 0};
+    {
+        const std::lock_guard lock(traffic().mutex);
+        const auto found = traffic().prepared.find(request);
+        if (found != traffic().prepared.end())
+            send = found->second;
+    }
+    add(traffic().sent, send.target, send.bytes);
 }
 
 void prepare(int target, MPI_Comm comm, double bytes, MPI_Request request) {
-    if (target >= 0)
-        traffic().prepared[request] = {world_ranks(comm)[static_cast<std::size_t>(target)], bytes};
+    if (target < 0)
+        return;
+    const int rank = world_ranks(comm)[static_cast<std::size_t>(target)];
+    const std::lock_guard lock(traffic().mutex);
+    traffic().prepared[request] = {rank, bytes};
 }
 
 /// Write the bytes of all ranks (collective over MPI_COMM_WORLD).
@@ -181,7 +189,14 @@ void write() {
     for (std::size_t source = 0; source < ranks; ++source)
         for (const auto& [target, bytes] : all[source])
             std::fprintf(file, "%zu %d %.17g\n", source + 1, target + 1, bytes);
-    std::fclose(file);
+    const bool failed = std::ferror(file) != 0;
+    if (std::fclose(file) != 0 || failed) {
+        std::fprintf(stderr,
+                     "uzushio: warning: the traffic could not be written whole to %s; the file is "
+                     "removed.\n",
+                     name);
+        std::remove(name);
+    }
 }
 
 } // namespace
@@ -231,7 +246,10 @@ int MPI_Startall(int number, MPI_Request requests[]) {
 }
 
 int MPI_Request_free(MPI_Request* request) {
-    traffic().prepared.erase(*request);
+    {
+        const std::lock_guard lock(traffic().mutex);
+        traffic().prepared.erase(*request);
+    }
     return PMPI_Request_free(request);
 }
 

@@ -52,6 +52,8 @@ def record_traffic(file: Path, ranks: int | None) -> None:
             "set LD_PRELOAD to the output of `uzushio config --traffic`, and UZUSHIO_TRAFFIC to "
             "the file."
         )
+    if not os.access(file.absolute().parent, os.W_OK):
+        raise LaunchError(f"--traffic: {file} cannot be written; name a file in a folder that can.")
     os.environ["LD_PRELOAD"] = ":".join([str(library), *filter(None, loaded)])
     os.environ["UZUSHIO_TRAFFIC"] = str(file.absolute())
 

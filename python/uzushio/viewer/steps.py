@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Literal
 
+from uzushio._base.parallel.sync import on_root
 from uzushio.errors import StagingError
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def open_steps(contact: Contact, comm: MPI.Comm) -> Steps:
         StagingError: no writer answered within `contact.wait`, or the contact is of another stream.
     """
     reader = contact.attach(comm, latest_only=True)
-    stored = comm.rank == 0 and reader.stored_steps() is not None
-    return StoredSteps(reader, comm) if comm.bcast(stored) else LiveSteps(contact, comm, reader)
+    stored = on_root(comm, lambda: reader.stored_steps() is not None)
+    return StoredSteps(reader, comm) if stored else LiveSteps(contact, comm, reader)
 
 
 class LiveSteps(Steps):
