@@ -17,7 +17,7 @@ build:  ## set up, and build and install the package into .venv
 dev: build  ## link the Python files of .venv to python/: a change is seen without a build, until the next one
 	@tools/link_python
 
-demo: build  ## a turbulent channel on RANKS (2) ranks, drawn live; two minutes; ENGINE=inproc: by its own ranks; LIVE=1: in a browser
+demo: build  ## a turbulent channel on RANKS (2) ranks, drawn live; a minute; ENGINE=inproc: by its own ranks; LIVE=1: in a browser
 	$(ENV) python tools/demo.py --ranks $(RANKS) --engine $(ENGINE) $(if $(LIVE),--live) $(ARGS)
 
 test:  ## every test; ARGS: folders of tests/, then arguments of pytest

@@ -12,7 +12,7 @@ target_compile_options(
         -fno-math-errno
         -fno-trapping-math
         -ffp-contract=fast
-        -fopenmp-simd  # the pragma alone, without its threads
+        ${OpenMP_CXX_FLAGS}  # in every room: precompiled headers are shared by rooms of the same flags
         -Wall
         -Wextra
         -Wpedantic

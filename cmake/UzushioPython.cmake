@@ -16,6 +16,11 @@ get_property(rooms GLOBAL PROPERTY UZUSHIO_ROOMS)
 nanobind_add_module(_core NOMINSIZE NB_SUPPRESS_WARNINGS ${bindings})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(_core PRIVATE ${rooms} uzushio::flags OpenMP::OpenMP_CXX)
+set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON)
+target_precompile_headers(
+    _core
+    PRIVATE ${UZUSHIO_HEADERS} <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/array.h>
+            <nanobind/stl/optional.h> <nanobind/stl/pair.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>)
 
 # From <environment>/lib/pythonX.Y/site-packages/uzushio to <environment>/lib, where the wheel's
 # libmpi is. Libraries of a site are found where they were at build time.

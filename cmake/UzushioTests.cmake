@@ -18,6 +18,10 @@ set(waits "OMP_WAIT_POLICY=passive" "OMPI_MCA_mpi_yield_when_idle=1")
 # A library, so that a test with a main of its own wins.
 add_library(uzushio_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp")
 target_link_libraries(uzushio_test_main PUBLIC GTest::gtest MPI::MPI_CXX PRIVATE uzushio::flags)
+# CMake compiles a library with -fPIC and a program with -fPIE, which then cannot share a precompiled header.
+unset(CMAKE_POSITION_INDEPENDENT_CODE)
+set_target_properties(uzushio_test_main PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_precompile_headers(uzushio_test_main PRIVATE ${UZUSHIO_HEADERS} <gtest/gtest.h>)
 
 get_property(rooms GLOBAL PROPERTY UZUSHIO_ROOMS)
 file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*/test_*.cpp")
@@ -29,6 +33,7 @@ foreach(source IN LISTS tests)
     target_include_directories(
         ${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name} PRIVATE ${rooms} uzushio::flags uzushio_test_main)
+    target_precompile_headers(${name} REUSE_FROM uzushio_test_main)
     if(name STREQUAL "test_staging_corpus")
         target_compile_definitions(
             ${name} PRIVATE UZUSHIO_FUZZ_CORPUS="${PROJECT_SOURCE_DIR}/tests/fuzz/corpus")
