@@ -234,13 +234,14 @@ def test_killed_at_random_moments_the_last_checkpoint_is_readable(
         before = step
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
 def test_no_process_remains_when_the_launcher_is_killed(
-    start: Start, case: Path, tmp_path: Path
+    start: Start, case: Path, tmp_path: Path, ranks: int
 ) -> None:
-    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2, *SLOW)
+    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", ranks, *SLOW)
     first_line(job)
     pids = family(job.pid)
-    assert len(pids) == 4
+    assert len(pids) == 2 + ranks, job.communicate()
     job.kill()
     job.wait()
     end_soon(pids)

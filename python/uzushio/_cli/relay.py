@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from os.path import expanduser
@@ -141,7 +140,7 @@ def forward(
 def _serve(
     options: RelayOptions, comm: MPI.Comm | None, job: Job, every: float | None, path: Path | None
 ) -> None:
-    began, parent = time.monotonic(), os.getppid()
+    began = time.monotonic()
     node_memory.require(comm, options.memory, "the relay", _ADVICE)
     server = Relay(options, comm)
     job.say(f"Readers attach to {options.target}; Ctrl-C ends the relay.")
@@ -153,8 +152,6 @@ def _serve(
     progress = None if every is None else RelayProgress(say, every)
 
     def go_on() -> bool:
-        if comm is not None and os.getppid() != parent:
-            os._exit(1)  # the launcher was killed, so nothing would end this rank
         if progress is not None:
             progress.update(server.status())
         return not job.stop.received

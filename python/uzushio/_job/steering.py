@@ -7,7 +7,6 @@ A request is the JSON text of a command of the stream (`Reader.send`), and each 
 from __future__ import annotations
 
 import json
-import signal
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -222,7 +221,7 @@ class Steering:
         elif isinstance(request, EveryRequest):
             before, self._publisher.every = self._publisher.every, request.steps
         elif isinstance(request, StopRequest):
-            self._job.stop.received = self._job.stop.received or signal.SIGTERM
+            self._job.stop.ask()
             text = f"the run stops after step {step + 1} with a checkpoint"
         elif isinstance(request, CheckpointRequest):
             text = f"a checkpoint of step {step} is written"

@@ -91,15 +91,28 @@ def restore_default_signals() -> None:
 
 
 class Stop:
-    """First stop signal that this rank received."""
+    """First stop signal that this rank received; SIGTERM once its launcher has been killed."""
 
     def __init__(self) -> None:
-        self.received = 0
+        self._received = 0
         self._before: dict[signal.Signals, Any] = {}
+        # A rank of several notices the launcher's end in MPI, where it waits for the others.
+        self._launcher = os.getppid() if any(name in os.environ for name in _RANKS) else None
+
+    @property
+    def received(self) -> int:
+        """Number of the signal; 0 before one."""
+        if not self._received and self._launcher not in (None, os.getppid()):
+            self._received = signal.SIGTERM
+        return self._received
 
     def asked(self) -> bool:
-        """Return whether a signal was received."""
+        """Return whether to stop."""
         return self.received != 0
+
+    def ask(self) -> None:
+        """Ask for a stop, as SIGTERM does."""
+        self._received = self._received or signal.SIGTERM
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -119,7 +132,7 @@ class Stop:
                 )
 
     def _note(self, number: int, _frame: object) -> None:
-        self.received = number
+        self._received = number
         for one in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
             before = self._before.get(one)  # in a notebook, SIGINT raises KeyboardInterrupt
             is_default = before is None or isinstance(before, _ExitOnSignal)
