@@ -17,6 +17,7 @@ from playwright.sync_api import expect
 
 from uzushio.pipeline import load
 from uzushio.render.colors import Colors
+from uzushio.viewer.gateway import Limits
 from uzushio.viewer.session import Session
 from uzushio.viewer.stream_state import Status
 
@@ -70,6 +71,18 @@ def test_a_lost_connection_is_made_again_and_keeps_the_view(live: Live) -> None:
     live.until(lambda: live.view().camera.azimuth == 50, page)
     live.wait_for_picture(page)
     assert {request.view for request in live.drawing.requests[before:]} == {"page1"}
+
+
+def test_a_page_above_the_maximum_says_so_and_connects_when_another_one_leaves(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live.gateway, "_limits", Limits(clients=2))
+    first, _ = live.open(), live.open()
+    late = live.open(wait=False)
+    expect(late.locator("#notice h2")).to_have_text("There is no connection yet.", timeout=LIMIT)
+    expect(late.locator("#notice p")).to_contain_text("2 pages are open, the maximum. ")
+    first.context.close()
+    live.wait_for_picture(late)
 
 
 def test_the_page_says_that_the_viewer_has_ended_and_keeps_the_picture(live: Live) -> None:

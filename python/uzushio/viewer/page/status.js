@@ -71,10 +71,12 @@ export class StatusLine {
     const { text, next } = this.#connection;
     const streamText = this.#store.status?.text ?? "";
     const seconds = Math.max(0, Math.ceil((next - Date.now()) / 1000));
+    const reason = text ? `${text}. ` : "";
     const notices = {
       connecting: this.#frames.shown ? null : ["Connecting …", ""],
-      lost: ["The connection is lost.",
-        `${text ? `${text}. ` : ""}The page connects again in ${seconds} s and keeps the view.`],
+      lost: this.#frames.shown
+        ? ["The connection is lost.", `${reason}The page connects again in ${seconds} s and keeps the view.`]
+        : ["There is no connection yet.", `${reason}The page tries again in ${seconds} s.`],
       refused: ["This page is not admitted.",
         text || "Open the address that the viewer has printed. `uzushio view --list` prints a new one."],
       ended: ["The viewer has ended.", text || ""],
