@@ -43,10 +43,18 @@ def test_small_differences_of_large_values_have_all_colours(change: float) -> No
     assert len(np.unique(plain.pixels[inside].reshape(-1, 3), axis=0)) > 50
 
 
-def test_a_field_that_is_constant_up_to_rounding_has_one_colour() -> None:
+def test_small_differences_of_large_values_have_all_colours_on_a_logarithmic_scale() -> None:
+    linear, picture = shown(101325.0 + 0.01 * RAMP), shown(101325.0 + 0.01 * RAMP, LOG)
+    assert picture.limits["u"] == pytest.approx((101324.99, 101325.01), abs=1e-10)
+    difference = np.abs(picture.pixels[40:200, 20:180].astype(int) - linear.pixels[40:200, 20:180])
+    assert np.mean(difference > 3) < 0.01
+
+
+@pytest.mark.parametrize("colors", [Colors(), LOG])
+def test_a_field_that_is_constant_up_to_rounding_has_one_colour(colors: Colors) -> None:
     noise = np.random.default_rng(0).uniform(-1.0, 1.0, RAMP.shape)
-    lo, hi = shown(101325.0 * (1.0 + 4e-16 * noise)).limits["u"]
-    assert lo < 0.95 * 101325.0 and hi > 1.05 * 101325.0
+    lo, hi = shown(101325.0 * (1.0 + 4e-16 * noise), colors).limits["u"]
+    assert 0.8 * 101325.0 < lo < 0.95 * 101325.0 and 1.05 * 101325.0 < hi < 1.2 * 101325.0
 
 
 def test_labels_of_close_values_are_differences_from_a_round_number() -> None:

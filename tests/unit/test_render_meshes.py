@@ -6,6 +6,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from vtkmodules.util.numpy_support import numpy_to_vtk
+from vtkmodules.vtkCommonCore import vtkPoints
+from vtkmodules.vtkCommonDataModel import vtkStructuredGrid
 from vtkmodules.vtkFiltersSources import vtkPlaneSource, vtkSphereSource
 
 from uzushio.compositing import DEPTH_PIXEL
@@ -14,7 +17,7 @@ from uzushio.raycast import Camera
 from uzushio.render import vtk_window
 from uzushio.render.background import averaged
 from uzushio.render.colors import Colors
-from uzushio.render.view import SliceLayer
+from uzushio.render.view import IsosurfaceLayer, SliceLayer
 from uzushio.render.vtk_filters import surfaces
 from uzushio.render.vtk_window import MeshPart, VtkWindow, data_sets, view_range, window_class
 
@@ -78,6 +81,39 @@ def test_a_slice_through_the_plane_of_a_flat_mesh_is_the_mesh(at: float, points:
     layer = SliceLayer(field="x", normal="z", at=at)
     found = surfaces(layer, [plane(0.5)], BOUNDS)
     assert sum(surface.GetNumberOfPoints() for surface in found) == points
+
+
+def cylinder(angles: np.ndarray) -> vtkStructuredGrid:
+    """A curvilinear mesh around z with the radius as field; right-handed if angles increase."""
+    radii, heights = np.linspace(1.0, 2.0, 9), np.linspace(0.0, 1.0, 3)
+    z, angle, radius = np.meshgrid(heights, angles, radii, indexing="ij")
+    points = vtkPoints()
+    places = np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=-1).reshape(-1, 3)
+    points.SetData(numpy_to_vtk(places, deep=True))
+    grid = vtkStructuredGrid()
+    grid.SetDimensions(radii.size, angles.size, heights.size)
+    grid.SetPoints(points)
+    values = numpy_to_vtk(radius.ravel(), deep=True)
+    values.SetName("r")
+    grid.GetPointData().AddArray(values)
+    return grid
+
+
+def test_isosurfaces_of_left_handed_meshes_are_lit_as_those_of_right_handed_ones(
+    window: VtkWindow,
+) -> None:
+    angles = np.linspace(0.0, np.pi, 25)
+    camera = Camera((0.0, -4.0, 2.0), (0.0, 1.0, 0.5), parallel_height=4.0)  # sees the inner side
+    layer = IsosurfaceLayer(field="r", values=1.55, lighting=True)
+    bounds = ((-2.0, 2.0), (0.0, 2.0), (0.0, 1.0))
+    pictures = []
+    for order in (angles, angles[::-1]):
+        (surface,) = surfaces(layer, [cylinder(order)], bounds)
+        drawn = window.draw([MeshPart(surface, color=(1.0, 1.0, 1.0, 1.0))], camera, bounds)
+        red = drawn["rgba"][..., 0][np.isfinite(drawn["depth"])].astype(float)
+        assert np.median(red) > 0.5 * 255  # the ambient part alone is 0.2
+        pictures.append(red)
+    assert np.abs(np.median(pictures[0]) - np.median(pictures[1])) <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
 def transfer(layer: VolumeLayer, scale: ColorScale) -> Transfer:
     """Return colour and opacity of a volume's values."""
     lo, hi = scale.limits
-    log = scale.colors.scale == "log"
+    log = scale.colors.is_logarithmic(scale.limits)
     places, opacities = np.array(layer.opacity).T
     rows = np.geomspace(lo, hi, ROWS) if log else np.linspace(lo, hi, ROWS)
     on_scale = log and layer.places == "limits"  # opacities are then linear in the logarithm

@@ -185,6 +185,14 @@ class Colors(Section):
         bands = samples(self.map, self.levels)
         return bands[np.arange(count) * self.levels // count]
 
+    def is_logarithmic(self, limits: tuple[float, float]) -> bool:
+        """Return whether the logarithm of a value gives its colour.
+
+        Between limits whose ratio is below 1.01 the value itself gives the same colour, to 0.3 of
+        255, and single precision is enough for it.
+        """
+        return self.scale == "log" and limits[1] >= 1.01 * limits[0]
+
     def table(self, limits: tuple[float, float]) -> ColorTable:
         """Return the table; limits must be finite, increasing, and positive if logarithmic."""
         lo, hi = limits
@@ -195,5 +203,5 @@ class Colors(Section):
             rgba(self.below) if self.below else None,
             rgba(self.above) if self.above else None,
             rgba(self.nan),
-            logarithmic=self.scale == "log",
+            logarithmic=self.is_logarithmic(limits),
         )

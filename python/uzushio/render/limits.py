@@ -113,8 +113,10 @@ def _logarithmic_limits(
         hi = given_lo * 10 if given_lo is not None else 1.0
     if given_lo is None:
         lo = max(lo, hi * 10.0**-MAX_DECADES)
-    if hi / lo >= 1.01:
+    if hi / lo >= 1.0 + MIN_RELATIVE_WIDTH:
         return lo, hi
+    if given_lo is not None:
+        return lo, lo * 10
     if given_hi is not None:
         return hi / 10, hi
-    return lo, lo * 10
+    return lo / 1.1, min(hi * 1.1, LARGEST)
