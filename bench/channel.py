@@ -70,7 +70,7 @@ def measure(
 
     from uzushio import _core
     from uzushio.solvers.channel.case import ChannelCase
-    from uzushio.solvers.channel.decomposition import core
+    from uzushio.solvers.channel.decomposition import core, decompose
     from uzushio.solvers.channel.solver import ChannelSolver
 
     comm = MPI.COMM_WORLD
@@ -96,6 +96,7 @@ def measure(
             "grown": comm.allreduce(resident() - before - held, op=MPI.MAX),
             "fields": solver.core.bytes * comm.size / (8.0 * n**3),
             "measured_fields": held * comm.size / (8.0 * n**3),
+            "predicted": decompose(case, comm.size).seconds,
             "sent": solver.core.traffic()["transpose xy"][2] / solver.step_index,
             "step": float("inf"),
             "exposed": float("inf"),
@@ -120,7 +121,8 @@ def measure(
     moved = comm.allreduce(core.min_bytes(solver.core))
     for name, result in results.items():
         result["sections"] = {
-            section: comm.allreduce(seconds, op=MPI.MAX) for section, seconds in best[name].items()
+            section: comm.allreduce(seconds, op=MPI.MAX)
+            for section, seconds in sorted(best[name].items())  # in the same order on all ranks
         }
         result |= {"fft": min(transforms), "triad": max(triads), "moved": moved}
     return results
@@ -155,6 +157,7 @@ def table(results: dict[str, dict[str, Any]], n: int) -> Table:
         lambda r: f"{1e3 * max(0.0, r['step'] - sum(r['sections'].values())):.1f}",
     )
     row("step", lambda r: f"{1e3 * r['step']:.1f}")
+    row("step, predicted by `uzushio check`", lambda r: f"{1e3 * r['predicted']:.1f}")
     row("floor: FFTW alone", lambda r: f"{1e3 * r['fft']:.1f}")
     row(
         "floor: least bytes at triad rate",
@@ -182,6 +185,10 @@ def records(results: dict[str, dict[str, Any]], n: int) -> list[Record]:
     one, two, partitioned, transposed, messages, overlapped, single, shared = results.values()
     return [
         *rows,
+        *(
+            row(f"predicted step, {name}", result["predicted"] / result["step"], "×", of="measured")
+            for name, result in results.items()
+        ),
         row("two ranks over one", two["step"] / one["step"], "×", of="one rank"),
         row("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z"),
         row("partitioned", partitioned["step"] / transposed["step"], "×", 1.0, "the same"),

@@ -20,6 +20,8 @@ from uzushio.solvers.channel.case import ChannelCase
 _POINT, _GHOSTS, _SWEEPS, _ELIMINATION = 7.2e-9, 0.2, 0.2, 0.05
 #: Latency of a message within a node, seconds, and bytes that a rank copies per second.
 _NEAR_LATENCY, _NEAR_RATE = 0.5e-6, 5e9
+#: Bytes per second that a rank reads in the memory of another one, and that all ranks of a node do.
+_SHARED_RATE, _NODE_RATE = 30e9, 240e9
 #: Exchanges of fields in shared memory that one counter announces: ten of a batch have two.
 _EXCHANGES_A_COUNTER = 5
 #: Substeps of a step, and sweeps along z in each.
@@ -102,10 +104,12 @@ def predict(
     else:
         column += cost("pipeline z", off_next, sending)
         column += _filling(case, counts, pz, computing, off_next, sending)
-    in_planes = cost("transpose xy", off_plane, node * _contention(case, py / node))
-    exchanges, messages, _ = counts.get("transpose xy", (0, 0, 0))
-    if not messages:  # in shared memory ranks read a counter of each other for five exchanges
-        in_planes += exchanges / _EXCHANGES_A_COUNTER * (py - 1) * _NEAR_LATENCY
+    exchanges, messages, sent = counts.get("transpose xy", (0, 0, 0))
+    if messages:
+        in_planes = cost("transpose xy", off_plane, node * _contention(case, py / node))
+    else:  # in shared memory ranks read a counter of each other for five exchanges
+        counters = exchanges / _EXCHANGES_A_COUNTER * (py - 1)
+        in_planes = counters * _NEAR_LATENCY + sent / min(_SHARED_RATE, _NODE_RATE / node)
     return Prediction(py, pz, scheme, computing, in_planes, column, memory)
 
 
