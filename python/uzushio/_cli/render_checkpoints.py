@@ -80,7 +80,7 @@ def render_checkpoints(options: RenderOptions, comm: MPI.Comm) -> int:
         try:
             for path in paths:
                 restore(path, case, solver, comm, tell=job.warn)
-                if not publisher() or (received := job.take_vote()):
+                if not publisher.publish_step() or (received := job.take_vote()):
                     break
             publisher.close()
         finally:

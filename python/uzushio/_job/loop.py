@@ -71,7 +71,7 @@ class TimeLoop:
             sample(self._case, solver, self._average, job.comm)
             if publisher.is_due():
                 with section("publishing"):
-                    goes_on = publisher()
+                    goes_on = publisher.publish_step()
                 if not goes_on:
                     break
             with section("vote"):

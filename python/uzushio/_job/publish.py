@@ -226,7 +226,7 @@ class Publisher:
         inside = published.get("pipeline", {})
         return bool(published.get("failed") or inside.get("failures") or self.stopped)
 
-    def __call__(self) -> bool:
+    def publish_step(self) -> bool:
         """Publish the current fields; return whether the run continues."""
         if self._writer is None:
             return True
