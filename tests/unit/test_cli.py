@@ -28,6 +28,15 @@ def test_check_prints_the_needs_of_a_case(uzushio: Run, case: Path, tmp_path: Pa
     assert not (tmp_path / "run").exists()
 
 
+def test_check_reads_a_case_from_a_pipe() -> None:
+    """A pipe has its content once."""
+    command = [sys.executable, "-m", "uzushio", "check", "/dev/stdin"]
+    text = (TESTS.parent / "examples/cases/cavity.yaml").read_text()
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "is valid: Lid-driven cavity" in done.stdout
+
+
 def test_check_refuses_a_bad_case_and_ranks_that_do_not_fit(uzushio: Run, case: Path) -> None:
     bad = uzushio("check", case, "--set", "grid.nz=many")
     assert bad.returncode == 1

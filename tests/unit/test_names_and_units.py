@@ -113,6 +113,30 @@ actions:
             assert [found[axis].attrs["units"] for axis in "xyz"] == ["h", "h", "h"]
 
 
+@pytest.mark.parametrize(
+    ("series", "axis", "curves"),
+    [
+        ("{fields: [a], reduce: integral}", ("integral(a)", "K m^3"), [""]),
+        ("{fields: [a], at: {z: 0}, reduce: integral}", ("integral(a)", "K m^2"), [""]),
+        ("{fields: [a], at: {y: 0, z: 0}, reduce: integral}", ("integral(a)", "K m"), [""]),
+        ("{fields: [a], at: {x: 0, y: 0, z: 0}, reduce: integral}", ("integral(a)", "K"), [""]),
+        ("{fields: [a], reduce: [mean, integral]}", ("", ""), ["K", "K m^3"]),
+        ("{fields: [a], reduce: [mean, rms]}", ("a", "K"), ["", ""]),
+    ],
+)
+def test_an_integral_has_the_unit_of_its_length_area_or_volume(
+    tmp_path: Path, series: str, axis: tuple[str, str], curves: list[str]
+) -> None:
+    one = flow(["u"], attributes={"length_unit": "m"})
+    source = "sources: {a: {kind: magnitude, of: u, unit: K}}"
+    text = f"{source}\nactions:\n- {{plot: {{series: {series}}}, name: p}}\n"
+    pipeline = one.inside(text, tmp_path, 1)
+    plot: Any = pipeline._scheduled[0].action
+    chart = plot._subject.chart(plot._table.values)
+    assert (chart.y.name, chart.y.unit) == axis
+    assert [curve.unit for curve in chart.curves] == curves
+
+
 def test_moments_beyond_the_largest_number_are_infinite_without_a_warning(tmp_path: Path) -> None:
     huge = Flow({"m": LINES}, {"u": ("m", lambda x, y, z, n: (-1.0) ** n * 1e308 + 0 * x)})
     text = """\

@@ -15,7 +15,7 @@ from mpi4py import MPI
 from uzushio._base.observations import Observations
 from uzushio.assimilation import observation_store
 from uzushio.assimilation.case import Observed
-from uzushio.assimilation.model import Model
+from uzushio.assimilation.model import Model, Quantity
 from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.phasefield.model import PhaseFieldModel
 from uzushio.assimilation.twin import observe
@@ -298,7 +298,12 @@ HOURS = np.array([0, 1, 2]).astype("timedelta64[h]").astype("timedelta64[ns]")
         (with_coordinates(X, Y, t={"units": "s"}), "time is in 's'"),
         (with_coordinates(X, Y, times=HOURS), "time is in 'hours'"),
         (changed(values=np.linspace(0.0, 255.0, 3 * 63).reshape(3, *SHAPE)), "from 0 to 255"),
-        (changed(values=np.where(SEEN > 0.8, 9.96921e36, SEEN)), "holds 9.96921e+36, the fill"),
+        (changed(values=np.where(SEEN > 0.8, 9.96921e36, SEEN)), "holds 9.96921e+36 or its negat"),
+        (
+            changed(values=np.where(SEEN.max() - 1e-3 < SEEN, 1e20, SEEN)),
+            "holds 1e+20 or its negative, the fill",
+        ),
+        (changed(values=np.where(SEEN.max() - 1e-9 < SEEN, -1e20, SEEN)), "the fill value of some"),
         (with_coordinates(np.where(X == 2.5, np.nan, X), Y), "x goes from 0.5 to 6.5"),
     ],
 )
@@ -376,3 +381,24 @@ def test_a_first_guess_is_decoded_too(tmp_path: Path) -> None:
     )
     with pytest.raises(CaseError, match=r"phi in .* has values that are missing"):
         of_store.first_guess()
+
+
+def test_values_under_a_mask_may_be_anything(model: Model, tmp_path: Path) -> None:
+    observed = SEEN > 0.8
+    given = np.where(observed, SEEN, np.where(SEEN > 0.4, 1e20, np.inf))
+    found = read(made(tmp_path / "seen.zarr", values=given, mask=observed, sigma=0.5), model)
+    assert np.array_equal(found.values, np.where(observed, SEEN, 0.0))
+
+
+@pytest.mark.parametrize("unit", [1e16, 1e31, 1e35])
+def test_large_values_in_a_small_unit_are_no_fill_values(
+    model: Model, tmp_path: Path, unit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real values lie among others of similar magnitude."""
+    any_value = Quantity("phi", "number density")
+    monkeypatch.setattr(PhaseFieldModel, "state", any_value)
+    path = made(tmp_path / "seen.zarr", values=SEEN * unit, sigma=0.5 * unit)
+    assert np.array_equal(read(path, model).values, SEEN * unit)
+    filled = np.where(SEEN > 0.8, 1e9 * unit, SEEN * unit)
+    with pytest.raises(CaseError, match="the fill value of some program"):
+        read(made(tmp_path / "filled.zarr", values=filled, sigma=0.5 * unit), model)

@@ -18,9 +18,10 @@ def check(
     affinity: Affinity = Policy.NONE,
 ) -> None:
     """Validate a case and print its memory, time and disk space, without running it."""
-    if "model" in read_document(case, overrides).values:
+    document = read_document(case, overrides)  # once: a pipe has its content only once
+    if "model" in document.values:
         from uzushio.assimilation.check import check as check_case
     else:
         from uzushio._job.check import check_run as check_case
 
-    check_case(case, overrides, ranks, affinity)
+    check_case(case, document, ranks, affinity)

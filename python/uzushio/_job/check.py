@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from uzushio._base.config.quantities import show_duration, show_size
+from uzushio._base.config.yaml_document import Document
 from uzushio._base.parallel import launch, memory
 from uzushio._base.parallel.affinity import Policy, plan
 from uzushio._base.parallel.console import standard_console
@@ -20,15 +21,13 @@ from uzushio.case.registry import solver_class
 from uzushio.solvers.contract import Estimate, Solver
 
 
-def check_run(
-    path: Path, overrides: list[str] | None, ranks: int, policy: Policy = Policy.NONE
-) -> None:
+def check_run(path: Path, document: Document, ranks: int, policy: Policy = Policy.NONE) -> None:
     """Print grid, memory, communication, time, disk space and affinity of a case on so many ranks.
 
     Raises:
         CaseError: the case is not usable, or does not fit the ranks.
     """
-    case = load_case(path, overrides)
+    case = load_case(document)
     kind: type[Solver] = solver_class(case.solver)
     estimate = kind.estimate(case, ranks)
     check_published(case, kind)

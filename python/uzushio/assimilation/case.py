@@ -205,12 +205,12 @@ class AssimilationCase(CaseFile):
 
 
 def load_assimilation(
-    source: Path | str | Mapping[str, Any], overrides: Overrides | None = None
+    source: Path | str | Mapping[str, Any] | Document, overrides: Overrides | None = None
 ) -> AssimilationCase:
     """Read a case, apply overrides and validate it with the case model of its model.
 
     Args:
-        source: the YAML file, or a mapping of its values.
+        source: the YAML file, a mapping of its values, or a result of `read_document`.
         overrides: values by key, or texts "section.key=value"; see `uzushio.load_case`.
 
     Raises:

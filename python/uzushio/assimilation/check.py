@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from uzushio._base.config.quantities import show_duration, show_size
+from uzushio._base.config.yaml_document import Document
 from uzushio._base.parallel import affinity, launch
 from uzushio._base.parallel.affinity import Policy
 from uzushio._base.parallel.memory import node_memory
@@ -23,11 +24,9 @@ _FASTER, _SLOWER = 0.5, 2.0
 _PRODUCT = 2.0
 
 
-def check(
-    path: Path, overrides: list[str] | None, ranks: int, policy: Policy = Policy.NONE
-) -> None:
+def check(path: Path, document: Document, ranks: int, policy: Policy = Policy.NONE) -> None:
     """Print the requirements of a case on `ranks` ranks; raise `CaseError` if it cannot run."""
-    case = load_assimilation(path, overrides)
+    case = load_assimilation(document)
     kind = model_class(case.model)
     groups = kind.groups(case, ranks)
     if ranks % groups:

@@ -144,6 +144,7 @@ def read(path: Path, model: Model, steps: int, comm: MPI.Comm) -> Observations:
         found = store.values_and_sigma(len(observed_steps))
     assert found is not None
     values, sigma = found
+    store.require_no_fill(values, comm)
     seen = np.isfinite(values)
     with collective(comm):
         store.require_sigma(sigma, seen)

@@ -22,8 +22,11 @@ from uzushio.errors import CaseError
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Magnitude that only fill values have, such as netCDF's default of 9.97e36.
-_FILL = 1e30
+#: Minimum magnitude of a fill value, such as 1e20 and netCDF's 9.97e36, and its minimum ratio to
+#: the largest observed magnitude. Real values of this magnitude, in a small unit, are among others.
+_FILL, _FILL_RATIO = 1e15, 1e6
+#: Magnitude of a fill value where no other value was observed.
+_LONE_FILL = 1e30
 #: Maximum distance of a time from a step, as a share of the step.
 _CLOSE = 1e-6
 #: Distance from the plausible range in standard deviations, and maximum share of values beyond.
@@ -70,19 +73,29 @@ class StoredObservations:
         own = np.empty((times, *(axis.stop - axis.start for axis in part)))
         for index in range(times):
             own[index] = stored.numbers((index, *part))
-        if np.isinf(own).any():
-            raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
-        filled = own[np.abs(own) > _FILL]
-        if filled.size:
-            raise self._wrong(
-                f"values holds {filled[0]:g}, the fill value of some program; name it in the "
-                "attribute _FillValue, or use NaN"
-            )
         if "mask" in self._group:
             mask = self._checked("mask", [shape, shape[1:]])
             mask.require_order(self._order)
             own[~np.broadcast_to(mask.flags((..., *part)), own.shape)] = np.nan
+        if np.isinf(own).any():
+            raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
         return own, self._sigma(shape)
+
+    def require_no_fill(self, values: np.ndarray, comm: MPI.Comm) -> None:
+        """Raise `CaseError` on all ranks if values hold an undeclared fill value (collective)."""
+        observed = np.abs(values[np.isfinite(values)])
+        largest = comm.allreduce(float(observed.max(initial=0.0)), maximum())
+        if largest < _FILL:
+            return
+        others = observed[observed < largest / _FILL_RATIO]
+        near = observed[(observed >= largest / _FILL_RATIO) & (observed < largest * (1.0 - 1e-6))]
+        sizes = np.array([others.size, near.size])
+        comm.Allreduce(sizes.copy(), sizes)
+        if sizes[1] == 0 and (sizes[0] > 0 or largest > _LONE_FILL):
+            raise self._wrong(
+                f"values holds {largest:g} or its negative, the fill value of some program; name "
+                "it in the attribute _FillValue, or use NaN"
+            )
 
     def require_sigma(self, sigma: np.ndarray, seen: np.ndarray) -> None:
         """Raise `CaseError` if a sigma of a seen value is not positive."""

@@ -238,14 +238,14 @@ def differences(
 
 
 def load_case(
-    source: Path | str | Mapping[str, Any],
+    source: Path | str | Mapping[str, Any] | Document,
     overrides: Overrides | None = None,
     comm: MPI.Comm | None = None,
 ) -> Case:
     """Read a case, apply overrides and validate it with the model of its solver.
 
     Args:
-        source: the YAML file, or a mapping of its values.
+        source: the YAML file, a mapping of its values, or a result of `read_document`.
         overrides: values by key, as ``{"grid.nx": 64}``; or texts "section.key=value" with the
             value in YAML. A whole section replaces that of the case.
         comm: ranks that all load the same case: the first one reads the STL files for all.
@@ -262,10 +262,12 @@ def load_case(
 
 
 def read_document(
-    source: Path | str | Mapping[str, Any], overrides: Overrides | None = None
+    source: Path | str | Mapping[str, Any] | Document, overrides: Overrides | None = None
 ) -> Document:
     """Read a case and apply overrides, without validation; arguments are those of `load_case`."""
-    if isinstance(source, Mapping):
+    if isinstance(source, Document):
+        document = source
+    elif isinstance(source, Mapping):
         document = Document.of(source, "the case")
     else:
         document = Document.read(source)

@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from uzushio.pipeline.stream import Stream
-
 
 @dataclass(frozen=True)
 class ChartAxis:
@@ -72,22 +70,17 @@ class Chart:
 
 
 def value_axis(
-    stream: Stream, fields: Sequence[str], form: str = "{}"
+    names: Sequence[str], units: Sequence[str]
 ) -> tuple[ChartAxis, list[tuple[str, str]]]:
-    """Return the vertical axis of fields, and name and unit of the curve of each.
+    """Return the vertical axis of curves, and name and unit of each for the legend.
 
     Args:
-        stream: stream of the fields.
-        fields: drawn fields.
-        form: format of a drawn quantity, such as "rms({})".
+        names: names of the drawn quantities, such as "rms(u)".
+        units: their units; "" if not known.
 
     Returns:
         The axis, with the common unit; if the units differ, the curves have them.
     """
-    # The unit of an integral depends on the number of axes.
-    known = not form.startswith("integral")
-    units = [stream.quantity(name).unit if known else "" for name in fields]
-    names = [form.format(name) for name in fields]
     if len(set(units)) > 1:
         return ChartAxis(""), list(zip(names, units, strict=True))
     shown = ", ".join(names) if len(names) < 5 else ""

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from uzushio.pipeline.figure import to_power
 from uzushio.pipeline.selection import GridSelection
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from uzushio.pipeline.need import Part
+    from uzushio.pipeline.stream import Stream
 
 #: Reductions of a set of values to one number.
 Measure = Literal["mean", "rms", "std", "min", "max", "integral"]
@@ -43,6 +45,28 @@ def _line(selection: GridSelection, axis: int) -> np.ndarray:
         return np.full(count, grid.period_length(axis) / count)
     half: np.ndarray = 0.5 * np.diff(line)
     return np.asarray(np.append(half, 0.0) + np.append(0.0, half))
+
+
+def measure_unit(
+    stream: Stream, field: str, measure: Measure, selection: GridSelection, along: int | None = None
+) -> str:
+    """Return the unit of a reduction of a field; "" if it is not known.
+
+    Args:
+        stream: stream of the field.
+        field: name of the field.
+        measure: reduction.
+        selection: points that are reduced.
+        along: axis that is not reduced, 0 for z; None: all axes are reduced.
+    """
+    unit = stream.quantity(field).unit
+    if measure != "integral":
+        return unit
+    axes = sum(n > 1 and axis != along for axis, n in enumerate(selection.count))
+    if selection.lines is None or not (unit and stream.length_unit):
+        return "" if axes else unit
+    length = to_power(stream.length_unit, axes) if axes > 1 else stream.length_unit
+    return unit if not axes else length if unit == "1" else f"{unit} {length}"
 
 
 class Reducer:

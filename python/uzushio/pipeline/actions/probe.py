@@ -176,7 +176,8 @@ class Probe(Action[ProbeSettings]):
 
     def _set_value_axis(self, axes: Axes) -> list[str]:
         """Label the vertical axis, and return the labels of the fields for a legend."""
-        axis, names = value_axis(self._stream, self.settings.fields)
+        fields = self.settings.fields
+        axis, names = value_axis(fields, [self._stream.quantity(name).unit for name in fields])
         axes.set_ylabel(label(axis.name, axis.unit))
         return [label(name, unit) for name, unit in names]
 

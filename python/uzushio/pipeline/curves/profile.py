@@ -13,7 +13,7 @@ from uzushio.errors import PipelineError
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.quadrature import Measure, Reducer
+from uzushio.pipeline.quadrature import Measure, Reducer, measure_unit
 from uzushio.pipeline.selection import AXES, Axis, GridSelection, SelectionSettings, line_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,12 @@ class Profile(PlotSubject):
 
     def chart(self, rows: np.ndarray) -> Chart:
         """Return one curve for each field."""
-        axis, names = value_axis(self._stream, self._settings.fields, self._name("{}"))
+        fields, measure = self._settings.fields, self._settings.reduce
+        units = [
+            measure_unit(self._stream, one, measure, self._selection, self._axis) for one in fields
+        ]
+        shown = [field if measure == "mean" else f"{measure}({field})" for field in fields]
+        axis, names = value_axis(shown, units)
         if len(names) == 1:
             names = [("this run", "")]
         curves = [

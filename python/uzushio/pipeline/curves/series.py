@@ -12,7 +12,7 @@ from uzushio._base.config.section import ONE_OR_MANY
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.quadrature import Measure, Reducer
+from uzushio.pipeline.quadrature import Measure, Reducer, measure_unit
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
 
 if TYPE_CHECKING:
@@ -68,10 +68,17 @@ class Series(PlotSubject):
 
     def chart(self, rows: np.ndarray) -> Chart:
         """Return one curve for each field and reduction, over time."""
-        form = f"{self._all[0]}({{}})" if len(self._all) == 1 else "{}"
-        axis, names = value_axis(self._stream, self._settings.fields, form)
-        if len(self._all) > 1:
-            names = [(column, "") for column in self.columns]
+        stream, fields = self._stream, self._settings.fields
+        units = [
+            measure_unit(stream, field, one, self._selections[field])
+            for field in fields
+            for one in self._all
+        ]
+        axis, names = value_axis(self.columns, units)
+        if len(self._all) > 1:  # the legend has the reductions
+            names = list(zip(self.columns, (unit for _, unit in names), strict=True))
+            shown = axis.name and ", ".join(fields)
+            axis = ChartAxis(shown, axis.unit)
         curves = [
             Curve(name, rows[:, 1], rows[:, 2 + number], unit)
             for number, (name, unit) in enumerate(names)
