@@ -55,15 +55,15 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 for (const domain::FieldDeclaration& field : solver.declaration().fields) {
                     const auto centring = static_cast<std::size_t>(field.spec.centring);
                     constexpr const char* names[] = {"cell", "face", "vertex"};
-                    nb::dict one;
-                    one["name"] = field.spec.name;
-                    one["components"] = field.spec.components;
-                    one["centring"] = names[centring];
+                    nb::dict entry;
+                    entry["name"] = field.spec.name;
+                    entry["components"] = field.spec.components;
+                    entry["centring"] = names[centring];
                     constexpr const char* kinds[] = {"evolved", "derived", "projected", "output"};
-                    one["kind"] = kinds[static_cast<std::size_t>(field.kind)];
-                    one["unit"] = field.unit;
-                    one["description"] = field.description;
-                    all.append(one);
+                    entry["kind"] = kinds[static_cast<std::size_t>(field.kind)];
+                    entry["unit"] = field.unit;
+                    entry["description"] = field.description;
+                    all.append(entry);
                 }
                 return all;
             },
@@ -73,11 +73,11 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             [](const Solver& solver) {
                 nb::list all;
                 for (const domain::Zone& zone : solver.declaration().mesh->zones()) {
-                    nb::dict one;
-                    one["name"] = zone.name;
-                    one["cells"] = numpy_order(zone.cells);
-                    one["rectilinear"] = zone.coordinates.is_rectilinear();
-                    all.append(one);
+                    nb::dict entry;
+                    entry["name"] = zone.name;
+                    entry["cells"] = numpy_order(zone.cells);
+                    entry["rectilinear"] = zone.coordinates.is_rectilinear();
+                    all.append(entry);
                 }
                 return all;
             },
@@ -99,15 +99,14 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 const domain::Coordinates& coordinates =
                     mesh.zones().at(static_cast<std::size_t>(zone)).coordinates;
                 double* at = out.data();
-                const domain::Index<3> extents{static_cast<std::int64_t>(out.shape(2)),
-                                               static_cast<std::int64_t>(out.shape(1)),
-                                               static_cast<std::int64_t>(out.shape(0))};
-                const domain::Index<3> first{lower[2], lower[1], lower[0]};
-                domain::for_indices(domain::Box<3>::at(first, extents),
-                                    [&](const domain::Index<3>& index) {
-                                        for (const double x : coordinates.vertex(index))
-                                            *at++ = x;
-                                    });
+                using NumpyBox = domain::Box<3, domain::AxisOrder::zyx>;
+                const NumpyBox box = NumpyBox::at(lower, {static_cast<std::int64_t>(out.shape(0)),
+                                                          static_cast<std::int64_t>(out.shape(1)),
+                                                          static_cast<std::int64_t>(out.shape(2))});
+                domain::for_indices(with_reversed_axes(box), [&](const domain::Index<3>& index) {
+                    for (const double x : coordinates.vertex(index))
+                        *at++ = x;
+                });
             },
             "zone"_a, "lower"_a, "out"_a.noconvert(),
             "Write x, y and z of the vertices from `lower` (k, j, i) on to `out`, (k, j, i, 3).")

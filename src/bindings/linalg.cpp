@@ -87,9 +87,8 @@ class BoxSolver {
     }
 
     [[nodiscard]] std::pair<Index<3>, Index<3>> box() const {
-        const Index<3> count = cells_.extents();
-        return {{cells_.lower[2], cells_.lower[1], cells_.lower[0]},
-                {count[2], count[1], count[0]}};
+        const auto cells = with_reversed_axes(cells_);
+        return {cells.lower, cells.extents()};
     }
     [[nodiscard]] const linalg::LinearSolver& solver() const { return *solver_; }
 

@@ -62,14 +62,14 @@ std::array<AxisStencil, 3> stencils(const std::array<Table, 3>& tables) {
 }
 
 template <class T>
-void combine(const In<T>& in, int axis, const Table& table, Offset offset, const Out<T>& out,
-             int threads) {
+void apply_stencil(const In<T>& in, int axis, const Table& table, Offset offset, const Out<T>& out,
+                   int threads) {
     if (axis < 0 || axis > 2)
         throw std::invalid_argument("pipeline: the axes are 0, 1 and 2");
     const auto from = view<const T>(in);
     const auto to = view<T>(out);
     const nb::gil_scoped_release unlock;
-    pipeline::combine<T>(from, axis, stencil(table), offset, to, threads);
+    pipeline::apply_stencil<T>(from, axis, stencil(table), offset, to, threads);
 }
 
 template <class T>
@@ -86,8 +86,8 @@ void differentiate(Quantity quantity, const std::vector<In<T>>& fields,
 
 template <class T> void bind(nb::module_& module) {
     // Without conversion: it would copy the array.
-    module.def("combine", &combine<T>, "values"_a.noconvert(), "axis"_a, "stencil"_a, "offset"_a,
-               "out"_a.noconvert(), "threads"_a = 0);
+    module.def("apply_stencil", &apply_stencil<T>, "values"_a.noconvert(), "axis"_a, "stencil"_a,
+               "offset"_a, "out"_a.noconvert(), "threads"_a = 0);
     module.def("differentiate", &differentiate<T>, "quantity"_a, "fields"_a.noconvert(),
                "derivatives"_a, "offset"_a, "out"_a.noconvert(), "mesh"_a.noconvert(),
                "threads"_a = 0);

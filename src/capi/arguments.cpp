@@ -72,7 +72,7 @@ std::uint8_t dimension_of(int dimension) {
     return static_cast<std::uint8_t>(dimension);
 }
 
-std::array<double, 3> three(const double* numbers, const char* name) {
+std::array<double, 3> triple_of(const double* numbers, const char* name) {
     given(numbers, name);
     return {numbers[0], numbers[1], numbers[2]};
 }

@@ -25,8 +25,8 @@ template <class T> T* given(T* pointer, const char* name);
 [[nodiscard]] staging::ScalarType type_of(uz_type type);
 [[nodiscard]] staging::Association association_of(uz_association association);
 [[nodiscard]] std::uint8_t dimension_of(int dimension);
-/// Return three numbers along z, y, x.
-[[nodiscard]] std::array<double, 3> three(const double* numbers, const char* name);
+/// Return three numbers, one per axis of a box.
+[[nodiscard]] std::array<double, 3> triple_of(const double* numbers, const char* name);
 /// Return the coordinates of a mesh's vertices along each axis; {0} for unused axes.
 [[nodiscard]] std::array<std::vector<double>, 3>
 coordinates_of(const staging::Box& elements, std::uint8_t dimension,

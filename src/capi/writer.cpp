@@ -171,8 +171,8 @@ uz_status uz_attribute_text(uz_writer* writer, const char* name, const char* val
 uz_status uz_uniform_mesh(uz_writer* writer, const char* name, int dimension, uz_box elements,
                           const double* origin, const double* spacing) {
     return with(writer, [&](uz_writer& w) {
-        w.writer.uniform_mesh(text_of(name, "name"), box_of(elements), three(origin, "origin"),
-                              three(spacing, "spacing"), dimension_of(dimension));
+        w.writer.uniform_mesh(text_of(name, "name"), box_of(elements), triple_of(origin, "origin"),
+                              triple_of(spacing, "spacing"), dimension_of(dimension));
     });
 }
 

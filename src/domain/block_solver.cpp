@@ -344,11 +344,12 @@ void BlockSolver::assess() {
         finite = !std::isnan(dt);
         stable = std::min(stable, dt);
     }
-    std::array<double, 2> both{stable, finite ? 1.0 : 0.0};
-    MPI_Allreduce(MPI_IN_PLACE, both.data(), 2, MPI_DOUBLE, MPI_MIN, r.comm.get());
-    r.traffic.add(parallel::Exchange::reduction, 1, static_cast<std::int64_t>(sizeof(both)));
-    r.stable = both[0];
-    r.finite = both[1] > 0;
+    std::array<double, 2> stable_and_finite{stable, finite ? 1.0 : 0.0};
+    MPI_Allreduce(MPI_IN_PLACE, stable_and_finite.data(), 2, MPI_DOUBLE, MPI_MIN, r.comm.get());
+    r.traffic.add(parallel::Exchange::reduction, 1,
+                  static_cast<std::int64_t>(sizeof(stable_and_finite)));
+    r.stable = stable_and_finite[0];
+    r.finite = stable_and_finite[1] > 0;
 }
 
 void BlockSolver::derive(const SolverBlock&, std::string_view field, double) {
@@ -372,9 +373,9 @@ std::size_t BlockSolver::blocks() const {
     return run().decomposition.blocks_of(run().comm.rank()).size();
 }
 Field<double>& BlockSolver::field(std::string_view name) {
-    Field<double>& found = run().fields[run().index(name)];
-    found.allocate();
-    return found;
+    Field<double>& field = run().fields[run().index(name)];
+    field.allocate();
+    return field;
 }
 const parallel::Traffic& BlockSolver::traffic() const { return run().traffic; }
 parallel::Traffic& BlockSolver::counted_traffic() { return run().traffic; }

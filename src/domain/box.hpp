@@ -9,8 +9,8 @@
 namespace uzushio::domain {
 
 /// Rectangular set of indices, half-open: `lower[a] <= i[a] < upper[a]`. Bounds may be negative:
-/// ghost layers are outside the domain. A box is independent of the order of axes in memory.
-template <std::size_t N> struct Box {
+/// ghost layers are outside the domain. Boxes with different orders of axes are different types.
+template <std::size_t N, AxisOrder order = AxisOrder::xyz> struct Box {
     Index<N> lower{};
     Index<N> upper{};
 
@@ -108,9 +108,9 @@ template <std::size_t N> struct Box {
 };
 
 /// Return the common part; if there is none, an empty box with equal lower and upper bounds.
-template <std::size_t N>
-[[nodiscard]] constexpr Box<N> intersect(const Box<N>& a, const Box<N>& b) {
-    Box<N> box;
+template <std::size_t N, AxisOrder order>
+[[nodiscard]] constexpr Box<N, order> intersect(const Box<N, order>& a, const Box<N, order>& b) {
+    Box<N, order> box;
     for (std::size_t i = 0; i < N; ++i) {
         box.lower[i] = std::max(a.lower[i], b.lower[i]);
         box.upper[i] = std::min(a.upper[i], b.upper[i]);
@@ -121,7 +121,8 @@ template <std::size_t N>
 }
 
 /// Return whether two boxes have an index in common.
-template <std::size_t N> [[nodiscard]] constexpr bool overlap(const Box<N>& a, const Box<N>& b) {
+template <std::size_t N, AxisOrder order>
+[[nodiscard]] constexpr bool overlap(const Box<N, order>& a, const Box<N, order>& b) {
     for (std::size_t i = 0; i < N; ++i)
         if (std::max(a.lower[i], b.lower[i]) >= std::min(a.upper[i], b.upper[i]))
             return false;
@@ -129,15 +130,26 @@ template <std::size_t N> [[nodiscard]] constexpr bool overlap(const Box<N>& a, c
 }
 
 /// Return the smallest box that contains both; empty boxes are ignored.
-template <std::size_t N> [[nodiscard]] constexpr Box<N> bounding(const Box<N>& a, const Box<N>& b) {
+template <std::size_t N, AxisOrder order>
+[[nodiscard]] constexpr Box<N, order> bounding(const Box<N, order>& a, const Box<N, order>& b) {
     if (a.empty() || b.empty())
         return a.empty() ? b : a;
-    Box<N> box;
+    Box<N, order> box;
     for (std::size_t i = 0; i < N; ++i) {
         box.lower[i] = std::min(a.lower[i], b.lower[i]);
         box.upper[i] = std::max(a.upper[i], b.upper[i]);
     }
     return box;
+}
+
+/// Return the same box with its axes in the other order: the only conversion between the orders.
+template <std::size_t N, AxisOrder order>
+[[nodiscard]] constexpr auto with_reversed_axes(const Box<N, order>& box) {
+    constexpr bool from_xyz = order == AxisOrder::xyz;
+    Box<N, from_xyz ? AxisOrder::zyx : AxisOrder::xyz> reversed{box.lower, box.upper};
+    std::reverse(reversed.lower.begin(), reversed.lower.end());
+    std::reverse(reversed.upper.begin(), reversed.upper.end());
+    return reversed;
 }
 
 /// Call `visit(index)` for all indices of a box, i fastest.
@@ -156,7 +168,8 @@ template <class Visit> void for_rows(const Box<3>& box, Visit&& visit) {
 }
 
 /// Return a text such as "[0:4, 0:8, 2:6]": half-open ranges in the order of the axes.
-template <std::size_t N> [[nodiscard]] std::string to_string(const Box<N>& box) {
+template <std::size_t N, AxisOrder order>
+[[nodiscard]] std::string to_string(const Box<N, order>& box) {
     std::string text;
     for (std::size_t a = 0; a < N; ++a) {
         text.append(a > 0 ? ", " : "[").append(std::to_string(box.lower[a]));

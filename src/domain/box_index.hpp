@@ -12,10 +12,10 @@ namespace uzushio::domain {
 
 /// Tree of bounding boxes, split at the median of the longest axis. It finds the boxes that overlap
 /// a given one in a time proportional to the logarithm of their number plus the number found.
-template <std::size_t N> class BoxIndex {
+template <std::size_t N, AxisOrder order = AxisOrder::xyz> class BoxIndex {
   public:
     BoxIndex() = default;
-    explicit BoxIndex(std::span<const Box<N>> boxes) : boxes_(boxes.begin(), boxes.end()) {
+    explicit BoxIndex(std::span<const Box<N, order>> boxes) : boxes_(boxes.begin(), boxes.end()) {
         for (std::size_t i = 0; i < boxes_.size(); ++i)
             if (!boxes_[i].empty())
                 order_.push_back(static_cast<std::uint32_t>(i));
@@ -23,17 +23,17 @@ template <std::size_t N> class BoxIndex {
             build(0, static_cast<std::uint32_t>(order_.size()));
     }
 
-    [[nodiscard]] const std::vector<Box<N>>& boxes() const { return boxes_; }
+    [[nodiscard]] const std::vector<Box<N, order>>& boxes() const { return boxes_; }
 
     /// Return the indices of all boxes that overlap `box`, ascending.
-    [[nodiscard]] std::vector<std::uint32_t> find(const Box<N>& box) const {
-        std::vector<std::uint32_t> found;
-        find(box, found);
-        return found;
+    [[nodiscard]] std::vector<std::uint32_t> find(const Box<N, order>& box) const {
+        std::vector<std::uint32_t> overlapping;
+        find(box, overlapping);
+        return overlapping;
     }
     /// Replace `found` by these indices. Return the number of comparisons of boxes.
-    std::size_t find(const Box<N>& box, std::vector<std::uint32_t>& found) const {
-        found.clear();
+    std::size_t find(const Box<N, order>& box, std::vector<std::uint32_t>& overlapping) const {
+        overlapping.clear();
         if (nodes_.empty())
             return 0;
         std::size_t comparisons = 0;
@@ -54,15 +54,15 @@ template <std::size_t N> class BoxIndex {
             comparisons += node.end - node.begin;
             for (std::uint32_t i = node.begin; i < node.end; ++i)
                 if (overlap(boxes_[order_[i]], box))
-                    found.push_back(order_[i]);
+                    overlapping.push_back(order_[i]);
         }
-        std::sort(found.begin(), found.end());
+        std::sort(overlapping.begin(), overlapping.end());
         return comparisons;
     }
 
   private:
     struct Node {
-        Box<N> bounds;
+        Box<N, order> bounds;
         std::uint32_t begin = 0; ///< of a leaf: range in order_
         std::uint32_t end = 0;
         std::uint32_t second = 0; ///< of an inner node: its second child; the first one follows it
@@ -72,7 +72,7 @@ template <std::size_t N> class BoxIndex {
         constexpr std::uint32_t leaf_size = 4;
         const std::size_t self = nodes_.size();
         nodes_.emplace_back();
-        Box<N> bounds;
+        Box<N, order> bounds;
         for (std::uint32_t i = begin; i < end; ++i)
             bounds = bounding(bounds, boxes_[order_[i]]);
         nodes_[self] = {bounds, begin, end, 0};
@@ -90,7 +90,7 @@ template <std::size_t N> class BoxIndex {
         build(middle, end);
     }
 
-    std::vector<Box<N>> boxes_;
+    std::vector<Box<N, order>> boxes_;
     std::vector<std::uint32_t> order_;
     std::vector<Node> nodes_;
 };

@@ -11,10 +11,12 @@
 namespace uzushio::domain {
 
 /// Set of indices as a list of boxes that do not overlap each other.
-template <std::size_t N> using BoxSet = std::vector<Box<N>>;
+template <std::size_t N, AxisOrder order = AxisOrder::xyz>
+using BoxSet = std::vector<Box<N, order>>;
 
 /// Append `box` without `hole` to `rest`: at most two boxes per axis.
-template <std::size_t N> void subtract(Box<N> box, const Box<N>& hole, BoxSet<N>& rest) {
+template <std::size_t N, AxisOrder order>
+void subtract(Box<N, order> box, const Box<N, order>& hole, BoxSet<N, order>& rest) {
     if (!overlap(box, hole)) {
         if (!box.empty())
             rest.push_back(box);
@@ -32,24 +34,25 @@ template <std::size_t N> void subtract(Box<N> box, const Box<N>& hole, BoxSet<N>
 }
 
 /// Remove the indices of `hole` from the set.
-template <std::size_t N> void subtract(BoxSet<N>& set, const Box<N>& hole) {
-    BoxSet<N> rest;
-    for (const Box<N>& box : set)
+template <std::size_t N, AxisOrder order>
+void subtract(BoxSet<N, order>& set, const Box<N, order>& hole) {
+    BoxSet<N, order> rest;
+    for (const Box<N, order>& box : set)
         subtract(box, hole, rest);
     set = std::move(rest);
 }
 
 /// Merge boxes that are adjacent along `axis` and equal along the others. Return whether any are.
-template <std::size_t N> bool coalesce(BoxSet<N>& set, std::size_t axis) {
-    const auto across = [axis](Box<N> box) {
+template <std::size_t N, AxisOrder order> bool coalesce(BoxSet<N, order>& set, std::size_t axis) {
+    const auto across = [axis](Box<N, order> box) {
         box.lower[axis] = box.upper[axis] = 0;
         return std::tuple(box.lower, box.upper);
     };
-    std::sort(set.begin(), set.end(), [&](const Box<N>& a, const Box<N>& b) {
+    std::sort(set.begin(), set.end(), [&](const Box<N, order>& a, const Box<N, order>& b) {
         return std::tuple(across(a), a.lower[axis]) < std::tuple(across(b), b.lower[axis]);
     });
-    BoxSet<N> joined;
-    for (const Box<N>& box : set)
+    BoxSet<N, order> joined;
+    for (const Box<N, order>& box : set)
         if (!joined.empty() && joined.back().upper[axis] == box.lower[axis] &&
             across(joined.back()) == across(box))
             joined.back().upper[axis] = box.upper[axis];
@@ -61,7 +64,7 @@ template <std::size_t N> bool coalesce(BoxSet<N>& set, std::size_t axis) {
 }
 
 /// Merge adjacent boxes into larger ones, last axis first.
-template <std::size_t N> void coalesce(BoxSet<N>& set) {
+template <std::size_t N, AxisOrder order> void coalesce(BoxSet<N, order>& set) {
     for (bool changed = true; changed;) {
         changed = false;
         for (std::size_t axis = N; axis-- > 0;)
@@ -71,13 +74,14 @@ template <std::size_t N> void coalesce(BoxSet<N>& set) {
 
 /// Append the part of `region` that is in no box of `covered`, which must not overlap each other.
 /// Return the number of comparisons of boxes. Regions with many boxes are halved first.
-template <std::size_t N>
-std::size_t find_holes(const Box<N>& region, const BoxSet<N>& covered, BoxSet<N>& holes) {
+template <std::size_t N, AxisOrder order>
+std::size_t find_holes(const Box<N, order>& region, const BoxSet<N, order>& covered,
+                       BoxSet<N, order>& holes) {
     constexpr std::size_t few = 16;
-    BoxSet<N> inside;
+    BoxSet<N, order> inside;
     std::int64_t volume = 0;
     std::size_t comparisons = covered.size();
-    for (const Box<N>& box : covered)
+    for (const Box<N, order>& box : covered)
         if (overlap(box, region)) {
             inside.push_back(intersect(box, region));
             volume += inside.back().volume();
@@ -85,8 +89,8 @@ std::size_t find_holes(const Box<N>& region, const BoxSet<N>& covered, BoxSet<N>
     if (volume == region.volume())
         return comparisons;
     if (inside.size() <= few) {
-        BoxSet<N> rest{region};
-        for (const Box<N>& box : inside) {
+        BoxSet<N, order> rest{region};
+        for (const Box<N, order>& box : inside) {
             comparisons += rest.size();
             subtract(rest, box);
         }

@@ -42,16 +42,16 @@ void Decomposition::check_coverage() const {
         const auto all = Box<3>::of(zone.cells);
         std::int64_t cells = 0;
         for (const int id : of_zone_[z].ids) {
-            const Block& one = block(id);
+            const Block& current = block(id);
             const std::string where = "zone '" + zone.name + "', block " + std::to_string(id) +
-                                      " of cells " + to_string(one.cells);
-            if (one.cells.empty() || !all.contains(one.cells))
+                                      " of cells " + to_string(current.cells);
+            if (current.cells.empty() || !all.contains(current.cells))
                 throw MeshError(where + ": it must have cells and lie within the zone");
-            for (const int other : find(static_cast<int>(z), one.cells))
+            for (const int other : find(static_cast<int>(z), current.cells))
                 if (other != id)
                     throw MeshError(where + ": block " + std::to_string(other) +
                                     " holds some of them too");
-            cells += one.cells.volume();
+            cells += current.cells.volume();
         }
         if (cells == all.volume())
             continue;

@@ -17,25 +17,28 @@ namespace uzushio::domain {
 ///
 /// With n boxes, construction costs O(n log n), and the parts of a region O((k + m) log n) if k
 /// boxes overlap it with m overlaps among them.
-template <std::size_t N> class FirstOwners {
+template <std::size_t N, AxisOrder order = AxisOrder::xyz> class FirstOwners {
   public:
     /// Part of a region that belongs to one box.
     struct Part {
         std::uint32_t owner = 0; ///< index of the box
-        Box<N> box;
+        Box<N, order> box;
     };
 
     FirstOwners() = default;
-    explicit FirstOwners(std::span<const Box<N>> boxes) : index_(boxes) {}
+    explicit FirstOwners(std::span<const Box<N, order>> boxes) : index_(boxes) {}
 
-    [[nodiscard]] const Box<N>& box(std::uint32_t owner) const { return index_.boxes()[owner]; }
+    [[nodiscard]] const Box<N, order>& box(std::uint32_t owner) const {
+        return index_.boxes()[owner];
+    }
 
     /// Append the parts of `region` in ascending order of owners. Indices that no box contains are
     /// appended to `missing`, merged into large boxes. Return the number of comparisons of boxes.
-    std::size_t find(const Box<N>& region, std::vector<Part>& parts, BoxSet<N>* missing) const {
+    std::size_t find(const Box<N, order>& region, std::vector<Part>& parts,
+                     BoxSet<N, order>* missing) const {
         std::vector<std::uint32_t> owners, others;
         std::size_t comparisons = index_.find(region, owners);
-        BoxSet<N> covered;
+        BoxSet<N, order> covered;
         std::int64_t volume = 0;
         for (const std::uint32_t owner : owners) {
             const std::size_t before = covered.size();
@@ -46,7 +49,7 @@ template <std::size_t N> class FirstOwners {
             }
         }
         if (missing && volume != region.volume()) {
-            BoxSet<N> holes;
+            BoxSet<N, order> holes;
             comparisons += find_holes(region, covered, holes);
             coalesce(holes);
             missing->insert(missing->end(), holes.begin(), holes.end());
@@ -56,9 +59,9 @@ template <std::size_t N> class FirstOwners {
 
     /// Append the parts of `region` that belong to one box. Returns the number of comparisons.
     /// `others` is memory that calls share.
-    std::size_t find_of(std::uint32_t owner, const Box<N>& region, BoxSet<N>& parts,
+    std::size_t find_of(std::uint32_t owner, const Box<N, order>& region, BoxSet<N, order>& parts,
                         std::vector<std::uint32_t>& others) const {
-        const Box<N> mine = intersect(box(owner), region);
+        const Box<N, order> mine = intersect(box(owner), region);
         if (mine.empty())
             return 0;
         std::size_t comparisons = index_.find(mine, others);
@@ -83,7 +86,7 @@ template <std::size_t N> class FirstOwners {
     }
 
   private:
-    BoxIndex<N> index_;
+    BoxIndex<N, order> index_;
 };
 
 } // namespace uzushio::domain

@@ -9,8 +9,8 @@ constexpr int max_connections = 16; ///< across which one ghost is looked for
 /// Search for the sources of one box.
 class Search {
   public:
-    Search(const Mesh& mesh, const Stagger& stagger, std::vector<GhostSource>& found)
-        : mesh_(mesh), stagger_(stagger), found_(found) {}
+    Search(const Mesh& mesh, const Stagger& stagger, std::vector<GhostSource>& sources)
+        : mesh_(mesh), stagger_(stagger), sources_(sources) {}
 
     /// `at.target` are indices of the first zone; returns those that were not found.
     BoxSet<3> find(const GhostSource& at, int crossed) {
@@ -19,7 +19,7 @@ class Search {
         const Box<3> here = at.map.apply(at.target, stagger_);
         const Box<3> inside = intersect(here, staggered(Box<3>::of(cells), stagger));
         if (!inside.empty())
-            found_.push_back({back(at, inside), at.zone, at.map, at.translation});
+            sources_.push_back({back(at, inside), at.zone, at.map, at.translation});
         BoxSet<3> open;
         subtract(here, inside, open);
         if (crossed < max_connections)
@@ -56,14 +56,14 @@ class Search {
 
     const Mesh& mesh_;
     const Stagger& stagger_;
-    std::vector<GhostSource>& found_;
+    std::vector<GhostSource>& sources_;
 };
 
 } // namespace
 
 BoxSet<3> find_sources(const Mesh& mesh, int zone, const Stagger& stagger, const Box<3>& box,
-                       std::vector<GhostSource>& found) {
-    return Search(mesh, stagger, found).find({box, zone, {}, {}}, 0);
+                       std::vector<GhostSource>& sources) {
+    return Search(mesh, stagger, sources).find({box, zone, {}, {}}, 0);
 }
 
 } // namespace uzushio::domain

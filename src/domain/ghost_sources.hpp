@@ -21,6 +21,6 @@ struct GhostSource {
 ///
 /// The result depends on the zones only, not on their decomposition into blocks.
 [[nodiscard]] BoxSet<3> find_sources(const Mesh& mesh, int zone, const Stagger& stagger,
-                                     const Box<3>& box, std::vector<GhostSource>& found);
+                                     const Box<3>& box, std::vector<GhostSource>& sources);
 
 } // namespace uzushio::domain

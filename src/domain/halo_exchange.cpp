@@ -112,10 +112,11 @@ class CopyPlanner {
         const auto view = layout(piece, piece.piece.source_block, piece.piece.source_array);
         const Index<3>& first = piece.piece.target.lower;
         const IndexMap& map = piece.piece.map;
-        const Box<3> one{first, {first[0] + 1, first[1] + 1, first[2] + 1}};
-        StridedBox box{view.offset(map.apply(one, stagger(piece.field, piece.piece.array)).lower),
-                       {},
-                       view.component_stride()};
+        const Box<3> unit_box{first, {first[0] + 1, first[1] + 1, first[2] + 1}};
+        StridedBox box{
+            view.offset(map.apply(unit_box, stagger(piece.field, piece.piece.array)).lower),
+            {},
+            view.component_stride()};
         for (std::size_t a = 0; a < 3; ++a)
             box.strides[a] = map.sign[a] * view.strides()[map.axis[a]];
         return box;

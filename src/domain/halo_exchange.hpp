@@ -45,8 +45,8 @@ template <class T> class HaloExchange {
         end();
     }
     void exchange(Field<T>& field) {
-        Field<T>* const one = &field;
-        exchange(std::span(&one, 1));
+        Field<T>* const pointer = &field;
+        exchange(std::span(&pointer, 1));
     }
 
     /// Messages that this rank sends in an exchange, and the bytes in them.

@@ -6,6 +6,10 @@
 
 namespace uzushio::domain {
 
+/// Order of the axes of a box: i, j, k, the first axis contiguous in memory (`xyz`), or k, j, i, as
+/// arrays in C order (`zyx`).
+enum class AxisOrder { xyz, zyx };
+
 /// One integer per axis. A mesh's axes are i, j, k, in this order; i is contiguous in memory.
 template <std::size_t N> using Index = std::array<std::int64_t, N>;
 

@@ -43,19 +43,19 @@ class StridedCopy {
         for (int m = 0; m < components_; ++m) {
             const T* const in = source + from.offset + m * from.component_stride;
             T* const out = target + to.offset + m * to.component_stride;
-            const auto one = [&](T value) { return change(value, m); };
+            const auto change_value = [&](T value) { return change(value, m); };
             switch (loops.layer.extent) {
             case 1:
-                run_loops<1>(loops, in, out, one);
+                run_loops<1>(loops, in, out, change_value);
                 break;
             case 2:
-                run_loops<2>(loops, in, out, one);
+                run_loops<2>(loops, in, out, change_value);
                 break;
             case 3:
-                run_loops<3>(loops, in, out, one);
+                run_loops<3>(loops, in, out, change_value);
                 break;
             default:
-                run_loops<max_layers>(loops, in, out, one);
+                run_loops<max_layers>(loops, in, out, change_value);
             }
         }
     }

@@ -100,11 +100,11 @@ void advance_field(TimeScheme scheme, std::size_t index, double dt, Field<T>& st
     const Stage& stage = scheme_stages(scheme)[index];
     const bool first = index == 0;
     const auto a = static_cast<T>(stage.a), b = static_cast<T>(stage.b), h = static_cast<T>(dt);
-    const auto run = [&](auto&& one) {
+    const auto run = [&](auto&& update) {
         for_rows(state, derivative, reg,
                  [&](T* __restrict u, T* __restrict f, T* __restrict r, std::int64_t count) {
                      for (std::int64_t i = 0; i < count; ++i)
-                         one(u[i], f[i], r[i]);
+                         update(u[i], f[i], r[i]);
                  });
     };
     // A register of the first stage holds the last step's values, which may be NaN: it is not read.

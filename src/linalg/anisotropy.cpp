@@ -17,7 +17,7 @@ struct Couplings {
 
 Couplings couplings_of(const Equation& equation, const std::array<Axis, 3>& axes, std::size_t block,
                        const Index<3>& at) {
-    Couplings found;
+    Couplings couplings;
     for (std::size_t a = 0; a < 3; ++a) {
         if (axes[a].cells() < 2)
             continue;
@@ -27,14 +27,14 @@ Couplings couplings_of(const Equation& equation, const std::array<Axis, 3>& axes
             if (axes[a].reciprocal_distance(static_cast<int>(face[a])) == 0)
                 continue; // no flux for any coefficient
             const double b = equation.b ? equation.b->view(block, a)(face) : 1.0;
-            found.blocked = found.blocked || b == 0;
-            double& coupling = found.along[a]; // the weaker one, where b jumps between cells
+            couplings.blocked = couplings.blocked || b == 0;
+            double& coupling = couplings.along[a]; // the weaker one, where b jumps between cells
             if (b > 0)
                 coupling =
                     coupling == 0 ? b / (width * width) : std::min(coupling, b / (width * width));
         }
     }
-    return found;
+    return couplings;
 }
 
 bool is_held(const Axis& axis) {

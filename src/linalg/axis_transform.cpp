@@ -192,20 +192,20 @@ void AxisTransform::set_matrices(const Axis& axis) {
     }
     for (std::size_t i = 0; i + 1 < n; ++i)
         beside[i] = axis.reciprocal_distance(static_cast<int>(i) + 1) / (root[i] * root[i + 1]);
-    Eigenvectors found = eigenvectors_of(std::move(diagonal), std::move(beside));
+    Eigenvectors eigenvectors = eigenvectors_of(std::move(diagonal), std::move(beside));
     if (axis.ends[0] == Condition::neumann && axis.ends[1] == Condition::neumann) {
         const double length = std::accumulate(axis.widths.begin(), axis.widths.end(), 0.0);
-        found.values[0] = 0; // of a constant
+        eigenvectors.values[0] = 0; // of a constant
         for (std::size_t i = 0; i < n; ++i)
-            found.vectors[i] = root[i] / std::sqrt(length);
+            eigenvectors.vectors[i] = root[i] / std::sqrt(length);
     }
-    eigenvalues_ = std::move(found.values);
+    eigenvalues_ = std::move(eigenvectors.values);
     forward_matrix_.resize(n * n);
     inverse_matrix_.resize(n * n);
     for (std::size_t value = 0; value < n; ++value)
         for (std::size_t i = 0; i < n; ++i) {
-            forward_matrix_[value * n + i] = found.vectors[value * n + i] * root[i];
-            inverse_matrix_[i * n + value] = found.vectors[value * n + i] / root[i];
+            forward_matrix_[value * n + i] = eigenvectors.vectors[value * n + i] * root[i];
+            inverse_matrix_[i * n + value] = eigenvectors.vectors[value * n + i] / root[i];
         }
 }
 

@@ -213,8 +213,8 @@ class BlockedFftSolver final : public IterativeSolver {
                 break;
         }
         // Round-off of fluxes between narrow cells adds up to an integral of g.
-        const Vector one(size, 1.0);
-        const double mean = constants_ ? dot(g, one) / dot(one, one) : 0;
+        const Vector ones(size, 1.0);
+        const double mean = constants_ ? dot(g, ones) / dot(ones, ones) : 0;
         a().copy(f, x);
         for (std::size_t n = 0; n < size; ++n)
             faces_.value(x, n) += g[n] - mean;

@@ -89,23 +89,24 @@ void for_open_faces(const std::array<Axis, 3>& axes, const Field& b, std::size_t
 /// Return the components of a block, labelled by the number of their first cell.
 Components components_of(const std::array<Axis, 3>& axes, const Field& b, std::size_t block,
                          const Box<3>& cells) {
-    Components found(static_cast<std::size_t>(cells.volume()));
+    Components components(static_cast<std::size_t>(cells.volume()));
     for_indices(cells, [&](const Index<3>& at) {
         bool isolated = true, fixed = false;
         for_open_faces(axes, b, block, at, [&](const OpenFace& face) {
             isolated = false;
             fixed = fixed || face.is_boundary;
         });
-        found.set_label(place(cells, at),
-                        isolated || fixed ? determined : static_cast<double>(number_of(axes, at)));
+        components.set_label(place(cells, at), isolated || fixed
+                                                   ? determined
+                                                   : static_cast<double>(number_of(axes, at)));
     });
     for_indices(cells, [&](const Index<3>& at) {
         for_open_faces(axes, b, block, at, [&](const OpenFace& face) {
             if (cells.contains(face.beyond))
-                found.join(place(cells, at), place(cells, face.beyond));
+                components.join(place(cells, at), place(cells, face.beyond));
         });
     });
-    return found;
+    return components;
 }
 
 /// Return the distinct values of all ranks, ascending.

@@ -47,11 +47,11 @@ std::shared_ptr<const Field<double>> coarse_coefficient(const Field<double>& fin
                 double sum = 0;
                 double area = 0;
                 for_indices(faces, [&](const Index<3>& f) {
-                    double one = 1;
+                    double face_area = 1;
                     for (std::size_t t = 0; t < 3; ++t)
-                        one *= t == a ? 1 : axes[t].widths[static_cast<std::size_t>(f[t])];
-                    sum += one * from(f);
-                    area += one;
+                        face_area *= t == a ? 1 : axes[t].widths[static_cast<std::size_t>(f[t])];
+                    sum += face_area * from(f);
+                    area += face_area;
                 });
                 to(i) = sum / area;
             });

@@ -90,14 +90,15 @@ template <class T> void GridOperator<T>::find_isolated() {
         return [&](std::int64_t n) { return row.centre(n) > 0 ? 1.0 : 0.0; };
     });
     volume_ = parallel::sum_over_ranks(volume, comm_);
-    std::vector<std::vector<std::vector<std::int64_t>>> found(buffers_.size(), isolated_);
+    std::vector<std::vector<std::vector<std::int64_t>>> isolated_by_thread(buffers_.size(),
+                                                                           isolated_);
     for_rows([&](const auto& row) {
-        auto& of_thread = found[static_cast<std::size_t>(row.thread)][row.block];
+        auto& of_thread = isolated_by_thread[static_cast<std::size_t>(row.thread)][row.block];
         for (std::int64_t n = 0; n < row.size; ++n)
             if (!(row.centre(n) > 0))
                 of_thread.push_back(row.at + n);
     });
-    for (const auto& blocks : found)
+    for (const auto& blocks : isolated_by_thread)
         for (std::size_t block = 0; block < blocks.size(); ++block)
             isolated_[block].insert(isolated_[block].end(), blocks[block].begin(),
                                     blocks[block].end());

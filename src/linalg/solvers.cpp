@@ -85,9 +85,10 @@ std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
         : is_anisotropic(comm, equation)
             ? make_aggregation(setup)
             : make_multigrid(setup, method == "pipelined_cg" ? symmetric : CycleOptions{});
-    const auto found = std::find_if(std::begin(iterations), std::end(iterations),
-                                    [&](const Iteration& one) { return one.name == method; });
-    return found->make(setup, std::move(preconditioner));
+    const auto iteration =
+        std::find_if(std::begin(iterations), std::end(iterations),
+                     [&](const Iteration& candidate) { return candidate.name == method; });
+    return iteration->make(setup, std::move(preconditioner));
 }
 
 } // namespace uzushio::linalg

@@ -158,21 +158,22 @@ void CollectiveGroup::State::broadcast(int root, std::byte* data, std::size_t by
 
 template <class T>
 std::vector<T> CollectiveGroup::State::reduce(std::vector<T> values, MPI_Datatype type, MPI_Op op) {
-    struct Both {
+    struct Buffers {
         std::vector<T> mine, all;
     };
-    const auto both = std::make_shared<Both>();
-    both->mine = std::move(values);
-    both->all.resize(both->mine.size());
+    const auto buffers = std::make_shared<Buffers>();
+    buffers->mine = std::move(values);
+    buffers->all.resize(buffers->mine.size());
     begin();
-    const int count = static_cast<int>(both->mine.size());
+    const int count = static_cast<int>(buffers->mine.size());
     MPI_Request request = MPI_REQUEST_NULL;
     if (simulated) // SimGrid's non-blocking reduction sends between all pairs of ranks
-        MPI_Allreduce(both->mine.data(), both->all.data(), count, type, op, comm.get());
+        MPI_Allreduce(buffers->mine.data(), buffers->all.data(), count, type, op, comm.get());
     else
-        MPI_Iallreduce(both->mine.data(), both->all.data(), count, type, op, comm.get(), &request);
-    finish(request, both);
-    return std::move(both->all);
+        MPI_Iallreduce(buffers->mine.data(), buffers->all.data(), count, type, op, comm.get(),
+                       &request);
+    finish(request, buffers);
+    return std::move(buffers->all);
 }
 
 CollectiveGroup::CollectiveGroup() = default;
@@ -238,13 +239,13 @@ void CollectiveGroup::max(std::span<std::uint64_t> values) const {
 std::uint64_t CollectiveGroup::sum_before(std::uint64_t value) const {
     if (alone())
         return 0;
-    const auto both = std::make_shared<std::array<std::uint64_t, 2>>();
-    *both = {value, 0};
+    const auto buffers = std::make_shared<std::array<std::uint64_t, 2>>();
+    *buffers = {value, 0};
     state_->begin();
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iexscan(both->data(), both->data() + 1, 1, MPI_UINT64_T, MPI_SUM, comm(), &request);
-    state_->finish(request, both);
-    return rank() == 0 ? 0 : (*both)[1]; // undefined on rank 0
+    MPI_Iexscan(buffers->data(), buffers->data() + 1, 1, MPI_UINT64_T, MPI_SUM, comm(), &request);
+    state_->finish(request, buffers);
+    return rank() == 0 ? 0 : (*buffers)[1]; // undefined on rank 0
 }
 
 std::vector<std::byte> CollectiveGroup::broadcast(std::vector<std::byte> bytes) const {

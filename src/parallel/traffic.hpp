@@ -10,8 +10,8 @@ namespace uzushio::parallel {
 enum class Exchange {
     transpose_xy,
     transpose_z,
-    pipeline,
-    interfaces, ///< of the parts of ranks in partitioned solves
+    column_shift, ///< results of a chunk of columns to the next rank in z
+    interfaces,   ///< of the parts of ranks in partitioned solves
     halo,
     reduction,
     redistribution,

@@ -7,8 +7,8 @@
 namespace uzushio::pipeline {
 
 template <class T>
-void combine(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
-             std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads) {
+void apply_stencil(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
+                   std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads) {
     const auto a = static_cast<std::size_t>(axis);
     require_inside(stencil, in.extents[a]);
     for (std::size_t d = 0; d < 3; ++d) {
@@ -49,9 +49,9 @@ void combine(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
     }
 }
 
-template void combine(const FieldView<const float>&, int, const AxisStencil&,
-                      std::array<std::ptrdiff_t, 3>, const FieldView<float>&, int);
-template void combine(const FieldView<const double>&, int, const AxisStencil&,
-                      std::array<std::ptrdiff_t, 3>, const FieldView<double>&, int);
+template void apply_stencil(const FieldView<const float>&, int, const AxisStencil&,
+                            std::array<std::ptrdiff_t, 3>, const FieldView<float>&, int);
+template void apply_stencil(const FieldView<const double>&, int, const AxisStencil&,
+                            std::array<std::ptrdiff_t, 3>, const FieldView<double>&, int);
 
 } // namespace uzushio::pipeline

@@ -23,12 +23,12 @@ struct AxisStencil {
     }
 };
 
-/// Combine along `axis` (0, 1, 2 for z, y, x). Along the other axes the result at index i belongs
-/// to the value at i + `offset`. `out` may have any strides and must not overlap `in`.
+/// Apply the stencil along `axis` (0, 1, 2 for z, y, x). Along the other axes the result at index i
+/// belongs to the value at i + `offset`. `out` may have any strides and must not overlap `in`.
 ///
 /// Throws std::invalid_argument if the stencil leaves `in` or does not have the extent of `out`.
 template <class T>
-void combine(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
-             std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads);
+void apply_stencil(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
+                   std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads);
 
 } // namespace uzushio::pipeline

@@ -32,11 +32,11 @@ template <class T> class RowStencil {
     void operator()(const T* in, T* out) const {
         const auto n = static_cast<std::ptrdiff_t>(first_.size());
         for (std::ptrdiff_t i = 0; i < begin_; ++i)
-            out[i] = one(in, i);
+            out[i] = value_at(in, i);
         if (begin_ < end_)
             apply_shifted(in + (first_[index(begin_)] - begin_), out);
         for (std::ptrdiff_t i = end_; i < n; ++i)
-            out[i] = one(in, i);
+            out[i] = value_at(in, i);
     }
 
   private:
@@ -45,7 +45,7 @@ template <class T> class RowStencil {
         return weights_.data() + m * static_cast<std::ptrdiff_t>(first_.size());
     }
 
-    [[nodiscard]] T one(const T* in, std::ptrdiff_t i) const {
+    [[nodiscard]] T value_at(const T* in, std::ptrdiff_t i) const {
         T sum = 0;
         for (std::ptrdiff_t m = 0; m < width_; ++m)
             sum += weights(m)[i] * in[first_[index(i)] + m];

@@ -26,8 +26,8 @@ struct DiamondAxis {
     [[nodiscard]] Range seam(int k) const {
         return low ? Range{at.begin - k, at.begin + k} : Range{};
     }
-    /// Both, shifted by `below` and `above` points at ends with a neighbour.
-    [[nodiscard]] Range both(int k, int below, int above) const {
+    /// Independent points and seam, shifted by `below` and `above` points at ends with a neighbour.
+    [[nodiscard]] Range with_seam(int k, int below, int above) const {
         return {at.begin - (low ? k + below : 0), at.end - (high ? k - above : 0)};
     }
 };
@@ -111,7 +111,7 @@ class DiamondBlock {
     int sign_;
 };
 
-std::vector<BufferRect> one(Range x, Range y) { return {{0, {x, y}}}; }
+std::vector<BufferRect> single_rect(Range x, Range y) { return {{0, {x, y}}}; }
 
 /// Plan of a forward block. Messages contain the two points next to the slope at the high end,
 /// which the seam beyond it reads.
@@ -137,20 +137,20 @@ SweepPlan up_the_levels(const Tiling& tiling, const BlockKind& kind) {
     SweepPhase faces, seams_x, seams_y, corners;
     faces.after = block.region(independent, later);
     seams_x.exchange = block.exchange(
-        1, 0, [&](int i) { return one(high_face(x, i), y.independent(i)); },
-        [&](int i) { return one(low_face(x, i), y.independent(i)); });
+        1, 0, [&](int i) { return single_rect(high_face(x, i), y.independent(i)); },
+        [&](int i) { return single_rect(low_face(x, i), y.independent(i)); });
     seams_x.meanwhile = block.region(later);
     seams_x.after = block.region([&](int k) { return Rect{x.seam(k), y.independent(k)}; });
     seams_y.exchange = block.exchange(
-        0, 1, [&](int i) { return one(x.both(i, 1, 0), high_face(y, i)); },
-        [&](int i) { return one(x.both(i, 1, 0), low_face(y, i)); });
+        0, 1, [&](int i) { return single_rect(x.with_seam(i, 1, 0), high_face(y, i)); },
+        [&](int i) { return single_rect(x.with_seam(i, 1, 0), low_face(y, i)); });
     seams_y.after = block.region([&](int k) { return Rect{x.independent(k), y.seam(k)}; });
     const auto beside = [&](int i) {
         return y.low ? Range{y.at.begin - i - 1, y.at.begin + i} : Range{};
     };
     corners.exchange = block.exchange(
-        1, 0, [&](int i) { return one(high_face(x, i), beside(i)); },
-        [&](int i) { return one(low_face(x, i), beside(i)); });
+        1, 0, [&](int i) { return single_rect(high_face(x, i), beside(i)); },
+        [&](int i) { return single_rect(low_face(x, i), beside(i)); });
     corners.after = block.region([&](int k) { return Rect{x.seam(k), y.seam(k)}; });
 
     SweepPlan plan;
@@ -174,16 +174,17 @@ SweepPlan down_the_levels(const Tiling& tiling, const BlockKind& kind) {
     SweepPhase corners, seams_y, seams_x, independent;
     corners.after = block.region([&](int k) { return Rect{x.seam(k), y.seam(k)}; });
     seams_y.exchange = block.exchange(
-        -1, 0, [&](int i) { return one(low_face(x, level(i)), y.seam(level(i))); },
-        [&](int i) { return one(high_face(x, level(i)), y.seam(level(i))); });
+        -1, 0, [&](int i) { return single_rect(low_face(x, level(i)), y.seam(level(i))); },
+        [&](int i) { return single_rect(high_face(x, level(i)), y.seam(level(i))); });
     seams_y.after = block.region([&](int k) { return Rect{x.independent(k), y.seam(k)}; });
     seams_x.exchange = block.exchange(
-        0, -1, [&](int i) { return one(x.both(level(i), 0, 2), low_face(y, level(i))); },
-        [&](int i) { return one(x.both(level(i), 0, 2), high_face(y, level(i))); });
+        0, -1,
+        [&](int i) { return single_rect(x.with_seam(level(i), 0, 2), low_face(y, level(i))); },
+        [&](int i) { return single_rect(x.with_seam(level(i), 0, 2), high_face(y, level(i))); });
     seams_x.after = block.region([&](int k) { return Rect{x.seam(k), y.independent(k)}; });
     independent.exchange = block.exchange(
-        -1, 0, [&](int i) { return one(low_face(x, level(i)), y.independent(level(i))); },
-        [&](int i) { return one(high_face(x, level(i)), y.independent(level(i))); });
+        -1, 0, [&](int i) { return single_rect(low_face(x, level(i)), y.independent(level(i))); },
+        [&](int i) { return single_rect(high_face(x, level(i)), y.independent(level(i))); });
     const auto all = [&](int k) { return Rect{x.independent(k), y.independent(k)}; };
     // Points that are independent of all messages from beyond the high end.
     const int top = kind.to_level + kind.steps;

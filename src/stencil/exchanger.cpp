@@ -22,12 +22,12 @@ Exchanger::MessageBuffer& Exchanger::buffer_of(std::vector<MessageBuffer>& all, 
                                                const MessagePlan& message) {
     if (all.size() <= index)
         all.resize(index + 1);
-    MessageBuffer& one = all[index];
-    one.message = &message;
+    MessageBuffer& buffer = all[index];
+    buffer.message = &message;
     const auto size = static_cast<std::size_t>(values(message));
-    if (one.values.size() < size)
-        one.values.resize(size);
-    return one;
+    if (buffer.values.size() < size)
+        buffer.values.resize(size);
+    return buffer;
 }
 
 void Exchanger::start(const ExchangePlan& exchange, DoubleBuffer& buffers, int first) {

@@ -43,8 +43,9 @@ class RegionUpdates {
         const Area& rects = area(updates_.begin + v);
         if (rect.empty())
             return;
-        auto rect_at = std::partition_point(
-            rects.begin(), rects.end(), [&](const Rect& one) { return one.y.end <= rect.y.begin; });
+        auto rect_at = std::partition_point(rects.begin(), rects.end(), [&](const Rect& earlier) {
+            return earlier.y.end <= rect.y.begin;
+        });
         for (; rect_at != rects.end() && rect_at->y.begin < rect.y.end; ++rect_at)
             if (const Rect piece = intersect(*rect_at, rect); !piece.empty())
                 rows_of(updates_.begin + v, piece, thread, prefetcher);

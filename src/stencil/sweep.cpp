@@ -120,15 +120,16 @@ Sweep::Sweep(const Tiling& tiling, SweepOptions options)
     const int steps = 3 * options_.block_steps;
     for (const auto& [from, to] : {std::pair{0, steps}, std::pair{steps, 0}})
         for (const BlockStart& start : block_starts(options_, scheme_, from, to)) {
-            const SweepPlan& one = plan(start.kind);
-            update_bounds_ = bounding_rect(update_bounds_, stencil::update_bounds(one));
-            owned_ = bounding_rect(owned_, intersect(stencil::update_bounds(one), one.owned));
+            const SweepPlan& plan_of_kind = plan(start.kind);
+            update_bounds_ = bounding_rect(update_bounds_, stencil::update_bounds(plan_of_kind));
+            owned_ = bounding_rect(
+                owned_, intersect(stencil::update_bounds(plan_of_kind), plan_of_kind.owned));
         }
 }
 
 const SweepPlan& Sweep::plan(const BlockKind& kind) {
-    const auto found = plans_.find(kind);
-    return found != plans_.end() ? found->second
+    const auto entry = plans_.find(kind);
+    return entry != plans_.end() ? entry->second
                                  : plans_.emplace(kind, scheme_.plan(tiling_, kind)).first->second;
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <type_traits>
 
 #include "domain/box_index.hpp"
 #include "domain/box_set.hpp"
@@ -25,6 +26,25 @@ template <class Check> void for_all_indices(Check&& check) {
         for (int j = -5; j < 11; ++j)
             for (int i = -5; i < 11; ++i)
                 check(Index<3>{i, j, k});
+}
+
+template <class A, class B>
+concept comparable_boxes = requires(const A& a, const B& b) { intersect(a, b); };
+template <class B>
+concept visited_i_first = requires(const B& box) {
+    for_indices(box, [](const Index<3>&) {});
+    for_rows(box, [](const Index<3>&, std::int64_t) {});
+};
+
+TEST(AxisOrder, BoxesOfDifferentOrdersAreDifferentTypes) {
+    using Reversed = Box<3, AxisOrder::zyx>;
+    static_assert(visited_i_first<Box<3>> && !visited_i_first<Reversed>);
+    static_assert(comparable_boxes<Reversed, Reversed> && !comparable_boxes<Box<3>, Reversed>);
+    static_assert(!std::is_constructible_v<Box<3>, Reversed>);
+    const Box<3> box{{1, 2, 3}, {4, 6, 8}};
+    const Reversed reversed{{3, 2, 1}, {8, 6, 4}};
+    EXPECT_EQ(with_reversed_axes(box), reversed);
+    EXPECT_EQ(with_reversed_axes(reversed), box);
 }
 
 TEST(Box, IntersectionContainsTheIndicesOfBoth) {

@@ -137,10 +137,10 @@ TEST_P(Scheme, TransposesTwicePerUnknownOrNotAtAll) {
     solver->solve(stages);
 
     const auto& transposes = traffic_[parallel::Exchange::transpose_z];
-    const auto& pipeline = traffic_[parallel::Exchange::pipeline];
+    const auto& shifts = traffic_[parallel::Exchange::column_shift];
     const bool several = ranks() > 1;
     EXPECT_EQ(transposes.exchanges, several && scheme == "transpose" ? 2 : 0);
-    EXPECT_EQ(pipeline.exchanges > 0, several && scheme == "pipelined");
+    EXPECT_EQ(shifts.exchanges > 0, several && scheme == "pipelined");
     const auto& interfaces = traffic_[parallel::Exchange::interfaces];
     EXPECT_EQ(interfaces.exchanges, several && scheme == "partitioned" ? 2 : 0);
     // Two rows of factors and values, and three solutions: not a multiple of the planes.

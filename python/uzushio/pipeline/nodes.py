@@ -232,7 +232,7 @@ class Gradient(Derivatives):
         field = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)
         out = allocate(box.count, self.quantity.dtype)
         table = tables[self._axis]
-        _core.pipeline.combine(field, self._axis, table, offset, out, default_threads())
+        _core.pipeline.apply_stencil(field, self._axis, table, offset, out, default_threads())
         return out
 
 
@@ -312,6 +312,6 @@ class Resampled(Node):
             shape = list(values.shape)
             shape[axis] = box.count[axis]
             out = (allocate if axis == axes[-1] else np.empty)(tuple(shape), values.dtype)
-            _core.pipeline.combine(values, axis, table, (0, 0, 0), out, default_threads())
+            _core.pipeline.apply_stencil(values, axis, table, (0, 0, 0), out, default_threads())
             values = out
         return values

@@ -83,7 +83,7 @@ Traffic one_step(const Parameters& p, const Modes& m, const Part& part) {
     const int down = part.below ? 1 : 0;
     if (p.pz > 1 && p.scheme == "pipelined") {
         const int size = Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
-        auto& sent = traffic[Exchange::pipeline];
+        auto& sent = traffic[Exchange::column_shift];
         // In each substep, for the momentum and for the pressure, up and down.
         sent.exchanges = substeps * 2 * (up + down) * ((part.modes + size - 1) / size);
         sent.messages = sent.exchanges;

@@ -192,7 +192,7 @@ void Pipelined::start_send(SweepMessages& messages, int index) {
     MPI_Isend(messages.outgoing.data() + std::ptrdiff_t{slot} * messages.values * chunk_, count,
               MPI_DOUBLE, messages.to, messages.tag, grid_.column().get(),
               &messages.sends[static_cast<std::size_t>(slot)]);
-    traffic_.add(Exchange::pipeline, 1, 8LL * count);
+    traffic_.add(Exchange::column_shift, 1, 8LL * count);
 }
 
 void Pipelined::call(const std::function<void(Range)>& work, Range chunk, double flops) {

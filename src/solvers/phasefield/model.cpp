@@ -97,13 +97,13 @@ std::size_t Model::bytes() const {
 
 stencil::SweepCounters Model::counters() const {
     stencil::SweepCounters sum = replay_counters_;
-    for (const auto* one : {&forward_.counters(), &backward_.counters()}) {
-        sum.steps += one->steps;
-        sum.blocks += one->blocks;
-        sum.messages += one->messages;
-        sum.bytes += one->bytes;
-        sum.points += one->points;
-        sum.redundant += one->redundant;
+    for (const auto* counters : {&forward_.counters(), &backward_.counters()}) {
+        sum.steps += counters->steps;
+        sum.blocks += counters->blocks;
+        sum.messages += counters->messages;
+        sum.bytes += counters->bytes;
+        sum.points += counters->points;
+        sum.redundant += counters->redundant;
     }
     return sum;
 }

@@ -36,10 +36,10 @@ int body_beside(const ImmersedGrid& immersed, std::size_t block, std::size_t a, 
 /// Return the point at a face; null: no surface is near.
 const CutPoint* point_at(const std::vector<CutPoint>& points, const Index<3>& at) {
     const auto key = [](const Index<3>& i) { return std::tuple(i[2], i[1], i[0]); };
-    const auto found =
+    const auto point =
         std::lower_bound(points.begin(), points.end(), at,
                          [&](const CutPoint& p, const auto& i) { return key(p.at) < key(i); });
-    return found != points.end() && found->at == at ? &*found : nullptr;
+    return point != points.end() && point->at == at ? &*point : nullptr;
 }
 
 /// Return the momentum along `A` that the control volume of a face gains through its upper, less

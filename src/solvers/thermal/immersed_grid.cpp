@@ -140,8 +140,8 @@ void ImmersedGrid::check_through_flow(MPI_Comm comm, const FlowParameters& flow)
     }
     if (!has_inflow)
         return;
-    for (std::vector<int>* found : {&in, &out})
-        MPI_Allreduce(MPI_IN_PLACE, found->data(), regions(), MPI_INT, MPI_MAX, comm);
+    for (std::vector<int>* region_flags : {&in, &out})
+        MPI_Allreduce(MPI_IN_PLACE, region_flags->data(), regions(), MPI_INT, MPI_MAX, comm);
     const auto inflows = std::count(in.begin(), in.end(), 1);
     if (inflows == 0 || std::count(out.begin(), out.end(), 1) == 0)
         throw std::invalid_argument(std::string("the bodies cover the whole ") +
@@ -184,7 +184,7 @@ int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
     Vector point{};
     for (std::size_t a = 0; a < 3; ++a)
         point[a] = lattice.position(a, at[a]);
-    std::vector<geometry::Crossing> found;
+    std::vector<geometry::Crossing> crossings;
     for (std::size_t surface = 0; surface < surfaces_.size(); ++surface) {
         const geometry::Bounds bounds = surfaces_[surface]->bounds();
         bool may_be_inside = true;
@@ -193,10 +193,10 @@ int ImmersedGrid::body_at(const Lattice& lattice, const Index<3>& at) const {
                 may_be_inside && bounds.lower[a] <= point[a] && point[a] <= bounds.upper[a];
         if (!may_be_inside)
             continue;
-        found.clear();
-        surfaces_[surface]->crossings(0, point, found);
+        crossings.clear();
+        surfaces_[surface]->crossings(0, point, crossings);
         geometry::Winding winding;
-        for (const geometry::Crossing& crossing : found)
+        for (const geometry::Crossing& crossing : crossings)
             if (crossing.position < point[0])
                 winding.pass(crossing);
         if (winding.is_inside())

@@ -86,8 +86,8 @@ double SurfacePatches::key(std::size_t block, const Index<3>& cell, int body) co
 }
 
 std::size_t SurfacePatches::patch(std::size_t block, const Index<3>& cell, int body) const {
-    const auto found = std::lower_bound(keys_.begin(), keys_.end(), key(block, cell, body));
-    return static_cast<std::size_t>(found - keys_.begin());
+    const auto position = std::lower_bound(keys_.begin(), keys_.end(), key(block, cell, body));
+    return static_cast<std::size_t>(position - keys_.begin());
 }
 
 } // namespace uzushio::thermal

@@ -6,7 +6,7 @@
 
 namespace uzushio::staging {
 
-/// Strides of an array in bytes, along each axis (z, y, x) and between components. Strides are
+/// Strides of an array in bytes, along each axis of a `Box` and between components. Strides are
 /// positive, and values do not overlap: a stride is at least the extent of all inner axes.
 struct ArrayLayout {
     Extent strides{};

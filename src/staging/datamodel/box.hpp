@@ -7,12 +7,11 @@
 
 namespace uzushio::staging {
 
-/// One number per axis, in C order: z, y, x. The last axis is contiguous.
+/// One number per axis of a `Box`, in its order.
 using Extent = domain::Index<3>;
 
-/// Half-open box of indices, axes in the order z, y, x. Axes that a mesh does not use have one
-/// index.
-using Box = domain::Box<3>;
+/// Half-open box of indices. Axes that a mesh does not use have one index.
+using Box = domain::Box<3, domain::AxisOrder::zyx>;
 
 /// Return whether arithmetic on the box, with ghosts and bytes, fits into 64 bits: extents from 0
 /// to 2^40, lower bounds within +-2^60, at most 2^56 indices.
@@ -21,7 +20,7 @@ using Box = domain::Box<3>;
 /// Return the box of untrusted numbers. A sum that exceeds 64 bits gives a box that is not valid.
 [[nodiscard]] Box box_of(const Extent& start, const Extent& count);
 
-/// "[0:4, 0:8, 2:6]", half-open ranges along z, y, x; under FortranMessageScope "(3:6, 1:8, 1:4)",
+/// "[0:4, 0:8, 2:6]", half-open ranges; under FortranMessageScope "(3:6, 1:8, 1:4)",
 /// of the `dimension` axes in use, counted from x.
 [[nodiscard]] std::string box_text(const Box& box, int dimension = 3);
 

@@ -8,7 +8,8 @@
 
 namespace uzushio::staging {
 
-/// Vertex i along an axis lies at `origin + i * spacing`, i being its global index. Axes: z, y, x.
+/// Vertex i along an axis lies at `origin + i * spacing`, i being its global index. Axes are those
+/// of a `Box`.
 struct UniformCoords {
     std::array<double, 3> origin{};
     std::array<double, 3> spacing{1, 1, 1};
@@ -16,7 +17,7 @@ struct UniformCoords {
     bool operator==(const UniformCoords&) const = default;
 };
 
-/// Coordinates of the vertices `start[a]`, `start[a] + 1`, ... along each axis (z, y, x), for the
+/// Coordinates of the vertices `start[a]`, `start[a] + 1`, ... along each axis of a `Box`, for the
 /// whole index space of the topology.
 struct RectilinearCoords {
     std::array<std::int64_t, 3> start{};

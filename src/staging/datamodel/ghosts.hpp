@@ -7,7 +7,7 @@
 
 namespace uzushio::staging {
 
-/// Ghost widths of an array, below and above along z, y, x.
+/// Ghost widths of an array, below and above along the axes of a `Box`.
 struct Ghosts {
     std::array<std::uint16_t, 3> lower{};
     std::array<std::uint16_t, 3> upper{};

@@ -30,17 +30,17 @@ ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(fie
         owned.push_back(box);
         blocks_.push_back({block.rank, static_cast<std::uint32_t>(b), *array, stored.back()});
     }
-    owned_ = domain::FirstOwners<3>(owned);
+    owned_ = FirstOwners(owned);
     if (with_ghosts)
-        stored_ = domain::FirstOwners<3>(stored);
+        stored_ = FirstOwners(stored);
 }
 
 ReadPlan ReadPlanner::plan(const Box& box) const {
     require_valid(is_valid(box), "The box ", [&] { return box_text(box); }, ", is not valid.");
     ReadPlan plan;
     plan.box = box;
-    std::vector<domain::FirstOwners<3>::Part> parts;
-    domain::BoxSet<3> holes;
+    std::vector<FirstOwners::Part> parts;
+    std::vector<Box> holes;
     plan.comparisons = owned_.find(box, parts, &holes);
     for (const auto& part : parts)
         add(plan, part.owner, part.box, false);

@@ -30,6 +30,7 @@ class ReadPlanner {
                                       bool with_ghosts = false) const;
 
   private:
+    using FirstOwners = domain::FirstOwners<3, domain::AxisOrder::zyx>;
     struct StoredBlock {
         std::uint32_t rank, block, array;
         Box stored;
@@ -38,8 +39,8 @@ class ReadPlanner {
 
     std::uint32_t field_;
     std::vector<StoredBlock> blocks_;
-    domain::FirstOwners<3> owned_;
-    domain::FirstOwners<3> stored_; ///< with ghost layers; empty if no block has any
+    FirstOwners owned_;
+    FirstOwners stored_; ///< with ghost layers; empty if no block has any
 };
 
 } // namespace uzushio::staging

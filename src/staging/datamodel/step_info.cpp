@@ -20,10 +20,10 @@ constexpr Require<ModelError> require_valid;
 template <class Item, class Value, class Key>
 std::optional<std::uint32_t> find(const std::vector<Item>& list, Value Item::* member,
                                   const Key& key) {
-    const auto found = std::ranges::find(list, key, member);
-    if (found == list.end())
+    const auto entry = std::ranges::find(list, key, member);
+    if (entry == list.end())
         return std::nullopt;
-    return static_cast<std::uint32_t>(found - list.begin());
+    return static_cast<std::uint32_t>(entry - list.begin());
 }
 
 template <class Named>

@@ -18,7 +18,8 @@ void CommandMailbox::remove(std::uint64_t reader) {
     const std::lock_guard lock(mutex_);
     if (readers_.erase(reader) == 0)
         return;
-    std::erase_if(received_, [&](const ReceivedCommand& one) { return one.reader == reader; });
+    std::erase_if(received_,
+                  [&](const ReceivedCommand& command) { return command.reader == reader; });
     received_.push_back({reader, {}, true});
 }
 

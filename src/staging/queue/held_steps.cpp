@@ -16,9 +16,9 @@ void HeldSteps::put(std::shared_ptr<const HeldStep> step) {
 
 std::shared_ptr<const HeldStep> HeldSteps::find(std::uint64_t sequence) const {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(steps_.begin(), steps_.end(),
-                                    [&](const auto& step) { return step->sequence == sequence; });
-    return found == steps_.end() ? nullptr : *found;
+    const auto held = std::find_if(steps_.begin(), steps_.end(),
+                                   [&](const auto& step) { return step->sequence == sequence; });
+    return held == steps_.end() ? nullptr : *held;
 }
 
 void HeldSteps::keep(std::span<const std::uint64_t> sequences) {

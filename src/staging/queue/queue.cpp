@@ -121,10 +121,10 @@ std::size_t Queue::max_steps() const {
     const Lock lock(mutex_);
     if (options_.policy == QueuePolicy::latest_only)
         return std::max(options_.depth, attached() + 1);
-    return options_.depth +
-           static_cast<std::size_t>(std::count_if(readers_.begin(), readers_.end(), [](auto& one) {
-               return one.second.attached && one.second.latest_only;
-           }));
+    return options_.depth + static_cast<std::size_t>(
+                                std::count_if(readers_.begin(), readers_.end(), [](auto& entry) {
+                                    return entry.second.attached && entry.second.latest_only;
+                                }));
 }
 
 QueueCounters Queue::counters() const {
@@ -154,10 +154,10 @@ void Queue::detach(std::uint64_t reader) {
     commands_.remove(reader);
     Payloads released;
     const Lock lock(mutex_);
-    const auto found = readers_.find(reader);
-    if (found == readers_.end())
+    const auto reader_entry = readers_.find(reader);
+    if (reader_entry == readers_.end())
         return;
-    found->second.attached = false;
+    reader_entry->second.attached = false;
     for (Entry& entry : entries_) {
         entry.pending.erase(reader);
         entry.holders.erase(reader);
@@ -263,8 +263,8 @@ void Queue::mark_active(ReaderState& reader) {
 
 Queue::ReaderState Queue::state_of(std::uint64_t reader) const {
     const Lock lock(mutex_);
-    const auto found = readers_.find(reader);
-    return found == readers_.end() ? ReaderState{} : found->second;
+    const auto reader_entry = readers_.find(reader);
+    return reader_entry == readers_.end() ? ReaderState{} : reader_entry->second;
 }
 
 } // namespace uzushio::staging

@@ -67,7 +67,7 @@ void Upstream::remember_session(const Contact& contact, const WriterConnection& 
 /// writer, or about to be replaced.
 asio::awaitable<WriterConnection> Upstream::control(Hello theirs, Deadline deadline) {
     for (;;) {
-        std::string found = "There is no writer at the other end of the relay yet.";
+        std::string reason = "There is no writer at the other end of the relay yet.";
         try {
             if (const auto contact = this->contact()) {
                 const Deadline end = std::min(deadline, socket::after(attempt_timeout));
@@ -80,12 +80,12 @@ asio::awaitable<WriterConnection> Upstream::control(Hello theirs, Deadline deadl
         } catch (const socket::Refused& refused) {
             if (refused.code() != ErrorCode::authentication)
                 throw;
-            found = refused.what();
+            reason = refused.what();
         } catch (const StagingError& fault) {
-            found = fault.what();
+            reason = fault.what();
         }
         if (socket::Clock::now() + probe_interval >= deadline)
-            throw PeerGone(found);
+            throw PeerGone(reason);
         asio::steady_timer pause(io_, probe_interval);
         co_await pause.async_wait(asio::use_awaitable);
     }

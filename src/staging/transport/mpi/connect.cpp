@@ -120,11 +120,11 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
                        "' yet. Waiting for the writer for up to " +
                        to_seconds(options.attach_limit) + ".");
             requests.send_if_due();
-            const auto message = dispatcher.take([&](const ConnectMessage& one) {
-                return one.attempt == accept.attempt &&
-                       (one.kind == ConnectMessage::Kind::offer ||
-                        one.kind == ConnectMessage::Kind::confirm ||
-                        one.kind == ConnectMessage::Kind::refuse);
+            const auto message = dispatcher.take([&](const ConnectMessage& candidate) {
+                return candidate.attempt == accept.attempt &&
+                       (candidate.kind == ConnectMessage::Kind::offer ||
+                        candidate.kind == ConnectMessage::Kind::confirm ||
+                        candidate.kind == ConnectMessage::Kind::refuse);
             });
             if (!message)
                 continue;
@@ -151,20 +151,20 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
 
 Handshake connect(const std::string& stream, const parallel::CollectiveGroup& group,
                   const ReaderOptions& options) {
-    Handshake found;
+    Handshake handshake;
     std::vector<std::byte> bytes;
     group.run_collectively([&] {
         require_mpi("A reader of 'mpi:" + stream + "'", false);
-        found.readers = world_ranks(group.comm());
+        handshake.readers = world_ranks(group.comm());
         if (group.rank() == 0)
-            bytes = encode(find_writer(stream, found.readers, options));
+            bytes = encode(find_writer(stream, handshake.readers, options));
     });
     const ConnectMessage confirmation =
         decode_as<ConnectMessage>(group.broadcast(std::move(bytes)));
-    found.channel = confirmation.channel;
-    found.mode = confirmation.mode;
-    found.writers = confirmation.ranks;
-    return found;
+    handshake.channel = confirmation.channel;
+    handshake.mode = confirmation.mode;
+    handshake.writers = confirmation.ranks;
+    return handshake;
 }
 
 } // namespace uzushio::staging::mpi

@@ -32,13 +32,14 @@ class ReservedAddresses {
     /// Return a range of this size to map memory at; null if there is none.
     [[nodiscard]] void* take(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
-        const auto found = std::find_if(ranges_.begin(), ranges_.end(),
-                                        [&](const auto& one) { return one.size() == bytes; });
-        if (found == ranges_.end())
+        const auto range = std::find_if(ranges_.begin(), ranges_.end(), [&](const auto& candidate) {
+            return candidate.size() == bytes;
+        });
+        if (range == ranges_.end())
             return nullptr;
-        void* at = found->data();
+        void* at = range->data();
         bytes_ -= bytes;
-        ranges_.erase(found);
+        ranges_.erase(range);
         return at;
     }
 
@@ -218,11 +219,12 @@ bool ExposedSegments::add(std::span<std::byte> bytes) {
 
 AddressContents ExposedSegments::remove(std::span<std::byte> bytes) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(segments_.begin(), segments_.end(),
-                                    [&](const auto& one) { return one.data() == bytes.data(); });
-    if (found == segments_.end() || parallel::mpi_is_finalized())
+    const auto segment =
+        std::find_if(segments_.begin(), segments_.end(),
+                     [&](const auto& candidate) { return candidate.data() == bytes.data(); });
+    if (segment == segments_.end() || parallel::mpi_is_finalized())
         return AddressContents::unmapped;
-    segments_.erase(found);
+    segments_.erase(segment);
     for (const MPI_Win window : windows_)
         detach(window, bytes);
     return windows_.empty() ? AddressContents::unmapped

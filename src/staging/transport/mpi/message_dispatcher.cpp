@@ -34,11 +34,11 @@ MessageDispatcher::take(const std::function<bool(const ConnectMessage&)>& matche
         if (waiting_.size() > max_waiting)
             waiting_.pop_front();
     }
-    const auto found = std::find_if(waiting_.begin(), waiting_.end(), matches);
-    if (found == waiting_.end())
+    const auto match = std::find_if(waiting_.begin(), waiting_.end(), matches);
+    if (match == waiting_.end())
         return {};
-    ConnectMessage message = std::move(*found);
-    waiting_.erase(found);
+    ConnectMessage message = std::move(*match);
+    waiting_.erase(match);
     return message;
 }
 

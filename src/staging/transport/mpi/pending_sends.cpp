@@ -20,9 +20,9 @@ struct AbandonedRequests {
 void abandon(MPI_Request request, std::shared_ptr<const void> memory) {
     auto& abandoned = job_state<AbandonedRequests>();
     const std::lock_guard lock(abandoned.mutex);
-    std::erase_if(abandoned.requests, [](auto& one) {
+    std::erase_if(abandoned.requests, [](auto& pending) {
         int done = 0;
-        MPI_Test(&one.first, &done, MPI_STATUS_IGNORE);
+        MPI_Test(&pending.first, &done, MPI_STATUS_IGNORE);
         return done != 0;
     });
     abandoned.requests.emplace_back(request, std::move(memory));
@@ -31,21 +31,21 @@ void abandon(MPI_Request request, std::shared_ptr<const void> memory) {
 PendingSends::~PendingSends() {
     if (parallel::mpi_is_finalized() || test_all())
         return;
-    for (auto& one : sending_)
-        abandon(one.request, std::move(one.bytes));
+    for (auto& pending : sending_)
+        abandon(pending.request, std::move(pending.bytes));
 }
 
 void PendingSends::send(MPI_Comm comm, int to, int tag, Bytes bytes) {
-    Sending& one = sending_.emplace_back();
-    one.bytes = std::move(bytes);
-    MPI_Isend(one.bytes->data(), static_cast<int>(one.bytes->size()), MPI_BYTE, to, tag, comm,
-              &one.request);
+    Sending& pending = sending_.emplace_back();
+    pending.bytes = std::move(bytes);
+    MPI_Isend(pending.bytes->data(), static_cast<int>(pending.bytes->size()), MPI_BYTE, to, tag,
+              comm, &pending.request);
 }
 
 bool PendingSends::test_all() {
-    std::erase_if(sending_, [](Sending& one) {
+    std::erase_if(sending_, [](Sending& pending) {
         int done = 0;
-        MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+        MPI_Test(&pending.request, &done, MPI_STATUS_IGNORE);
         return done != 0;
     });
     return sending_.empty();

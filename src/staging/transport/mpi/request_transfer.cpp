@@ -25,19 +25,19 @@ RequestTransfer::RequestTransfer(const PeerRanks& peers, const Windows* windows,
       items_(std::move(wanted)), buffers_(buffers), slots_(places), sends_(sends) {}
 
 RequestTransfer::~RequestTransfer() {
-    for (auto& one : in_flight_) {
-        MPI_Cancel(&one.request);
+    for (auto& receiving : in_flight_) {
+        MPI_Cancel(&receiving.request);
         int done = 0;
-        MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+        MPI_Test(&receiving.request, &done, MPI_STATUS_IGNORE);
         if (done) {
-            if (one.buffer)
-                buffers_.release(std::move(one.buffer));
+            if (receiving.buffer)
+                buffers_.release(std::move(receiving.buffer));
             continue;
         }
         // MPI may still write into the buffer, which is kept, or into the user's memory.
-        if (one.buffer)
+        if (receiving.buffer)
             buffers_.discard();
-        abandon(one.request, std::move(one.buffer));
+        abandon(receiving.request, std::move(receiving.buffer));
     }
 }
 
@@ -70,29 +70,29 @@ bool RequestTransfer::request_next() {
 
 bool RequestTransfer::start() {
     const auto& [fetch, mode] = items_[requested_ - 1];
-    InFlight one{MPI_REQUEST_NULL, tile_->of(fetch->to), fetch->request.order, nullptr, {}};
-    std::byte* into = one.to.data;
-    auto bytes = static_cast<int>(one.to.bytes());
+    InFlight receiving{MPI_REQUEST_NULL, tile_->of(fetch->to), fetch->request.order, nullptr, {}};
+    std::byte* into = receiving.to.data;
+    auto bytes = static_cast<int>(receiving.to.bytes());
     if (mode.put) {
         if (buffered_ == max_buffered || slots_.empty())
             return false;
-        one.place = slots_.back();
+        receiving.place = slots_.back();
         slots_.pop_back();
         sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::credit),
-                    encode(Credit{*one.place}));
+                    encode(Credit{*receiving.place}));
         into = nullptr;
         bytes = 0;
-    } else if (!is_packed(one.to, one.order)) {
+    } else if (!is_packed(receiving.to, receiving.order)) {
         if (buffered_ < max_buffered)
-            one.buffer = buffers_.acquire();
-        if (!one.buffer)
+            receiving.buffer = buffers_.acquire();
+        if (!receiving.buffer)
             return false;
-        into = one.buffer.get();
+        into = receiving.buffer.get();
     }
-    buffered_ += one.buffer || one.place ? 1 : 0;
+    buffered_ += receiving.buffer || receiving.place ? 1 : 0;
     MPI_Irecv(into, bytes, MPI_BYTE, world_rank_, tag(channel_, MessageKind::data),
-              PeerRanks::comm(), &one.request);
-    in_flight_.push_back(std::move(one));
+              PeerRanks::comm(), &receiving.request);
+    in_flight_.push_back(std::move(receiving));
     tile_ = tiles_->next();
     return true;
 }
@@ -100,21 +100,23 @@ bool RequestTransfer::start() {
 bool RequestTransfer::finish() {
     bool moved = false;
     while (!in_flight_.empty()) {
-        InFlight& one = in_flight_.front();
+        InFlight& receiving = in_flight_.front();
         int done = 0;
-        MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+        MPI_Test(&receiving.request, &done, MPI_STATUS_IGNORE);
         if (!done)
             return moved;
-        buffered_ -= one.buffer || one.place ? 1 : 0;
-        if (one.place) {
+        buffered_ -= receiving.buffer || receiving.place ? 1 : 0;
+        if (receiving.place) {
             MPI_Win_sync(windows_->put_window());
-            copy(packed_tile<const std::byte>(windows_->put_buffer().data() + *one.place, one.to,
-                                              one.order),
-                 one.to);
-            slots_.push_back(*one.place);
-        } else if (one.buffer) {
-            copy(packed_tile<const std::byte>(one.buffer.get(), one.to, one.order), one.to);
-            buffers_.release(std::move(one.buffer));
+            copy(packed_tile<const std::byte>(windows_->put_buffer().data() + *receiving.place,
+                                              receiving.to, receiving.order),
+                 receiving.to);
+            slots_.push_back(*receiving.place);
+        } else if (receiving.buffer) {
+            copy(
+                packed_tile<const std::byte>(receiving.buffer.get(), receiving.to, receiving.order),
+                receiving.to);
+            buffers_.release(std::move(receiving.buffer));
         }
         in_flight_.pop_front();
         moved = true;

@@ -172,10 +172,11 @@ bool MpiService::accept_reader() {
         return false;
     const std::lock_guard lock(creation_.mutex);
     const bool may_accept = mode_ == MpiMode::two_sided || !creation_.should_wait();
-    const auto message = dispatcher_.take([&](const ConnectMessage& one) {
-        return one.stream == stream_ && (one.kind == ConnectMessage::Kind::request ||
-                                         one.kind == ConnectMessage::Kind::detach ||
-                                         (one.kind == ConnectMessage::Kind::accept && may_accept));
+    const auto message = dispatcher_.take([&](const ConnectMessage& candidate) {
+        return candidate.stream == stream_ &&
+               (candidate.kind == ConnectMessage::Kind::request ||
+                candidate.kind == ConnectMessage::Kind::detach ||
+                (candidate.kind == ConnectMessage::Kind::accept && may_accept));
     });
     if (!message)
         return false;
@@ -212,10 +213,11 @@ void MpiService::accept(const ConnectMessage& message) {
     ConnectMessage answer;
     answer.attempt = message.attempt;
     answer.stream = stream_;
-    const bool both = std::any_of(message.ranks.begin(), message.ranks.end(), [&](auto rank) {
-        return std::find(ranks_.begin(), ranks_.end(), rank) != ranks_.end();
-    });
-    if (both) {
+    const bool writes_here =
+        std::any_of(message.ranks.begin(), message.ranks.end(), [&](auto rank) {
+            return std::find(ranks_.begin(), ranks_.end(), rank) != ranks_.end();
+        });
+    if (writes_here) {
         answer.kind = ConnectMessage::Kind::refuse;
         answer.text = "A process cannot both write and read '" + stream_ +
                       "' with the engine mpi: use the engine inproc, or other processes.";
@@ -333,18 +335,19 @@ bool MpiService::serve_data(Attachment& attachment) {
             moved = true;
         }
     };
-    all(MessageKind::request,
-        [&](const ReaderMessage& one) { sender(attachment, one.reader).take(one.bytes); });
+    all(MessageKind::request, [&](const ReaderMessage& received) {
+        sender(attachment, received.reader).take(received.bytes);
+    });
     if (mode_ == MpiMode::push)
-        all(MessageKind::credit, [&](const ReaderMessage& one) {
-            sender(attachment, one.reader).add_credit(one.bytes);
+        all(MessageKind::credit, [&](const ReaderMessage& received) {
+            sender(attachment, received.reader).add_credit(received.bytes);
         });
     if (mode_ == MpiMode::pull)
-        all(MessageKind::progress_hint, [&](const ReaderMessage& one) {
-            if (const auto bytes = decode_as<ProgressHint>(one.bytes).bytes)
-                attachment.get_deadlines[one.reader] = Clock::now() + max_get_time(bytes);
+        all(MessageKind::progress_hint, [&](const ReaderMessage& received) {
+            if (const auto bytes = decode_as<ProgressHint>(received.bytes).bytes)
+                attachment.get_deadlines[received.reader] = Clock::now() + max_get_time(bytes);
             else
-                attachment.get_deadlines.erase(one.reader);
+                attachment.get_deadlines.erase(received.reader);
         });
     for (auto& [to, sender] : attachment.senders)
         moved |= sender->progress();

@@ -67,13 +67,14 @@ ConstArrayView stored(const Announce& step, std::uint32_t writer, const Fetch& f
 std::unique_ptr<StepSource> MpiSource::attach(const std::string& stream,
                                               const parallel::CollectiveGroup& group,
                                               const ReaderOptions& options) {
-    const Handshake found = connect(stream, group, options);
-    PeerRanks peers(found.writers, found.readers);
+    const Handshake handshake = connect(stream, group, options);
+    PeerRanks peers(handshake.writers, handshake.readers);
     PendingWindows windows;
-    if (found.mode != MpiMode::two_sided)
-        windows = make_windows(peers, found.mode);
-    auto source = std::make_unique<MpiSource>(std::move(peers), std::move(windows), found.channel,
-                                              found.mode, options.latest_only);
+    if (handshake.mode != MpiMode::two_sided)
+        windows = make_windows(peers, handshake.mode);
+    auto source =
+        std::make_unique<MpiSource>(std::move(peers), std::move(windows), handshake.channel,
+                                    handshake.mode, options.latest_only);
     group.run_collectively(
         [&] { source->wait_for_windows(std::min(options.attach_limit, window_timeout)); });
     return source;
@@ -207,16 +208,16 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
     parallel::WaitHookTimer interrupts;
     for (TransferBackoff backoff; !transfers.empty();) {
         bool moved = false;
-        for (auto& one : transfers)
-            moved |= one->progress();
-        std::erase_if(transfers, [](const auto& one) { return one->done(); });
+        for (auto& transfer : transfers)
+            moved |= transfer->progress();
+        std::erase_if(transfers, [](const auto& transfer) { return transfer->done(); });
         sends_.test_all();
         if (moved) {
             deadline = Clock::now() + limit;
             backoff.refresh();
         } else if (Clock::now() >= deadline) {
-            for (const auto& one : transfers)
-                one->throw_if_unreachable();
+            for (const auto& transfer : transfers)
+                transfer->throw_if_unreachable();
             throw PeerSilent(sentence("The writer sent nothing for ", to_seconds(limit),
                                       ": it is stopped, or overloaded. Detach, or wait longer "
                                       "(answer_limit)."));

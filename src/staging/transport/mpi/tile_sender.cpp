@@ -29,10 +29,10 @@ TileSender::TileSender(const PeerRanks& peers, PendingWindows windows, std::uint
       world_rank_(peers.reader(to)), steps_(steps), buffers_(buffers), sends_(sends) {}
 
 TileSender::~TileSender() {
-    for (auto& one : in_flight_) {
-        if (one.buffer)
+    for (auto& sending : in_flight_) {
+        if (sending.buffer)
             buffers_.discard();
-        abandon(one.request, std::make_shared<InFlight>(std::move(one)));
+        abandon(sending.request, std::make_shared<InFlight>(std::move(sending)));
     }
 }
 
@@ -83,11 +83,11 @@ void TileSender::add_credit(std::span<const std::byte> bytes) {
 }
 
 bool TileSender::progress() {
-    const auto through = std::erase_if(in_flight_, [&](InFlight& one) {
+    const auto through = std::erase_if(in_flight_, [&](InFlight& sending) {
         int done = 0;
-        MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
-        if (done && one.buffer)
-            buffers_.release(std::move(one.buffer));
+        MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE);
+        if (done && sending.buffer)
+            buffers_.release(std::move(sending.buffer));
         return done != 0;
     });
     bool moved = through > 0;
@@ -106,18 +106,18 @@ bool TileSender::progress() {
 bool TileSender::send(PieceTransfer& transfer) {
     const auto tile = transfer.tile->of(transfer.view);
     const ComponentOrder order = transfer.request.piece.order;
-    InFlight one{MPI_REQUEST_NULL, transfer.step, nullptr};
+    InFlight sending{MPI_REQUEST_NULL, transfer.step, nullptr};
     const std::byte* from = tile.data;
     if (!is_packed(tile, order)) {
-        one.buffer = buffers_.acquire();
-        if (!one.buffer)
+        sending.buffer = buffers_.acquire();
+        if (!sending.buffer)
             return false;
-        copy(tile, packed_tile(one.buffer.get(), tile, order));
-        from = one.buffer.get();
+        copy(tile, packed_tile(sending.buffer.get(), tile, order));
+        from = sending.buffer.get();
     }
     MPI_Isend(from, static_cast<int>(tile.bytes()), MPI_BYTE, world_rank_,
-              tag(channel_, MessageKind::data), PeerRanks::comm(), &one.request);
-    in_flight_.push_back(std::move(one));
+              tag(channel_, MessageKind::data), PeerRanks::comm(), &sending.request);
+    in_flight_.push_back(std::move(sending));
     return true;
 }
 

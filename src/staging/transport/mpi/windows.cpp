@@ -52,11 +52,11 @@ Windows::Windows(const PeerRanks& peers) : ranks_(peers.writer_ranks()), writers
 bool Windows::make(MpiMode mode, const std::function<bool(MPI_Win)>& expose) {
     if (comm_ == MPI_COMM_NULL) {
         MPI_Group world = MPI_GROUP_NULL;
-        MPI_Group both = MPI_GROUP_NULL;
+        MPI_Group members = MPI_GROUP_NULL;
         MPI_Comm_group(MPI_COMM_WORLD, &world);
-        MPI_Group_incl(world, static_cast<int>(ranks_.size()), ranks_.data(), &both);
-        MPI_Comm_create_group(MPI_COMM_WORLD, both, tag_of(ranks_), &comm_);
-        MPI_Group_free(&both);
+        MPI_Group_incl(world, static_cast<int>(ranks_.size()), ranks_.data(), &members);
+        MPI_Comm_create_group(MPI_COMM_WORLD, members, tag_of(ranks_), &comm_);
+        MPI_Group_free(&members);
         MPI_Group_free(&world);
         MPI_Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL);
     }

@@ -27,19 +27,19 @@ std::shared_ptr<Segment> SegmentPool::acquire(std::size_t bytes) {
         const auto fits = std::find_if(free.rbegin(), free.rend(), [&](const auto& segment) {
             return segment->bytes().size() >= bytes;
         });
-        std::unique_ptr<Segment> found;
+        std::unique_ptr<Segment> reused;
         if (fits != free.rend()) {
-            found = std::move(*fits);
+            reused = std::move(*fits);
             free.erase(std::next(fits).base());
         }
         // Steps have grown, or readers held more steps than the queue's depth.
-        while (!free.empty() && (!found || free_list_->count > max_segments_)) {
+        while (!free.empty() && (!reused || free_list_->count > max_segments_)) {
             surplus.push_back(std::move(free.front()));
             free.erase(free.begin());
             --free_list_->count;
         }
-        if (found)
-            return share(std::move(found));
+        if (reused)
+            return share(std::move(reused));
     }
     surplus.clear();
     if (bytes > standard_bytes_)
