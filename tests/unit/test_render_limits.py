@@ -215,6 +215,22 @@ def test_layers_of_meshes_that_are_not_visible_are_noted() -> None:
     assert plain.notes == ()
 
 
+@pytest.mark.parametrize("lost", [np.nan, np.inf, -np.inf])
+def test_values_of_a_mesh_that_are_not_finite_have_an_entry_in_the_legend(lost: float) -> None:
+    mesh = flat_mesh()
+    values = vtk_to_numpy(mesh.GetPointData().GetArray("u"))
+    view = View(layers=(MeshLayer(mesh="m", color=Colors(field="u")),), size=(320, 240))
+    with MeshRenderer(MPI.COMM_SELF, *view.size) as renderer:
+        whole = renderer.picture(view, {"m": mesh})
+        values[values > 0.4] = lost  # 9 of 81
+        picture = renderer.picture(view, {"m": mesh})
+    assert whole is not None and picture is not None
+    assert (whole.nan_count, picture.nan_count) == (0, 9)
+    magenta = (picture.pixels == (255, 0, 255)).all(axis=2)
+    assert magenta[:, 240:].any()  # the legend
+    assert not (whole.pixels == (255, 0, 255)).all(axis=2).any()
+
+
 @pytest.mark.parametrize(
     "layer", [IsosurfaceLayer(field="u", values=0.5), VolumeLayer(field="u"), SliceLayer(field="u")]
 )

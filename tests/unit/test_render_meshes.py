@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
-from vtkmodules.util.numpy_support import numpy_to_vtk
+from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkPoints
 from vtkmodules.vtkCommonDataModel import vtkStructuredGrid
 from vtkmodules.vtkFiltersSources import vtkPlaneSource, vtkSphereSource
@@ -40,8 +41,6 @@ def sphere() -> object:
 
 def plane(z: float) -> object:
     """A square at height z with the value x at its points."""
-    from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
-
     source = vtkPlaneSource()
     source.SetOrigin(-1, -1, z)
     source.SetPoint1(1, -1, z)
@@ -81,6 +80,29 @@ def test_a_slice_through_the_plane_of_a_flat_mesh_is_the_mesh(at: float, points:
     layer = SliceLayer(field="x", normal="z", at=at)
     found = surfaces(layer, [plane(0.5)], BOUNDS)
     assert sum(surface.GetNumberOfPoints() for surface in found) == points
+
+
+@pytest.mark.parametrize("normal", ["x", "y", "z", (0.0, 0.0, -1.0)])
+@pytest.mark.parametrize("single", [False, True])
+def test_a_slice_in_any_side_of_a_mesh_is_that_side(normal: Any, single: bool) -> None:
+    """A plane that touches the mesh is not outside, also where single precision rounds."""
+    angles = np.linspace(0.0, 0.5 * np.pi, 9)
+    mesh = cylinder(angles)
+    places = vtk_to_numpy(mesh.GetPoints().GetData()) + np.array([0.0, 0.0, 0.3])
+    mesh.GetPoints().SetData(numpy_to_vtk(places.astype("f4" if single else "f8"), deep=True))
+    bounds: Any = ((0.0, 2.0), (0.0, 2.0), (0.3, 1.3))
+    axis = "xyz".index(normal) if isinstance(normal, str) else 2
+    for at in (0.3, 1.3) if axis == 2 else (0.0,):
+        point = tuple(at if axis == n else 0.5 for n in range(3))
+        place = {"at": at} if isinstance(normal, str) else {"origin": point}
+        layer = SliceLayer(field="r", normal=normal, **place)
+        (found,) = surfaces(layer, [mesh], bounds)
+        radii = vtk_to_numpy(found.GetPointData().GetArray("r"))
+        assert radii.min() == pytest.approx(1.0) and radii.max() == pytest.approx(2.0)
+        on_side = vtk_to_numpy(found.GetPoints().GetData())[:, axis]
+        np.testing.assert_allclose(on_side, at, rtol=0, atol=2e-7)
+    beyond = SliceLayer(field="r", normal="z", at=0.2999)
+    assert surfaces(beyond, [mesh], bounds) == []
 
 
 def cylinder(angles: np.ndarray) -> vtkStructuredGrid:

@@ -34,6 +34,12 @@ def test_a_folder_without_a_run_is_taken(tmp_path: Path) -> None:
     folder_for(tmp_path / "new").check()
 
 
+@pytest.mark.parametrize("root", ["/", "/tmp/.."])
+def test_the_root_of_the_file_system_is_no_folder_of_a_run(root: str) -> None:
+    with pytest.raises(OutputError, match="is the root of the file system; choose a folder"):
+        folder_for(Path(root)).check()
+
+
 def test_another_run_is_refused_with_the_ways_out(tmp_path: Path) -> None:
     a_run(tmp_path / "a")
     with pytest.raises(OutputError, match=r"holds another run .*--restart .*--out .*--overwrite"):

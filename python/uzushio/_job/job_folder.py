@@ -45,7 +45,11 @@ class JobFolder:
         return self.mark.exists()
 
     def require_folder(self) -> None:
-        """Raise `OutputError` if the path is a file."""
+        """Raise `OutputError` if the path is a file, or the root of the file system."""
+        if self.path.resolve() == Path(self.path.anchor or "/"):
+            raise OutputError(
+                f"{self.path} is the root of the file system; choose a folder with --out."
+            )
         if (self.path.exists() or self.path.is_symlink()) and not self.path.is_dir():
             what = dangling(self.path) or f"{self.path} is a file"
             raise OutputError(f"{what}; choose another folder with --out.")
@@ -54,7 +58,7 @@ class JobFolder:
         """Return names of files of an earlier job of the kind, without mark and lock.
 
         Raises:
-            OutputError: the path is a file, or the folder holds files and no mark.
+            OutputError: as `require_folder`, or the folder holds files and no mark.
         """
         self.require_folder()
         path, ours = self.path, (self.mark.name, LOCK)

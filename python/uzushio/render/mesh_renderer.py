@@ -46,6 +46,7 @@ class MeshSurfaces:
         ranges: of the values that colour the layers, over all ranks.
         ranks: those that have surfaces.
         empty: layers of which no rank has a surface.
+        nan_count: values that colour the layers and are not finite, over all ranks.
     """
 
     bounds: Bounds
@@ -54,6 +55,7 @@ class MeshSurfaces:
     ranges: list[LayerRange]
     ranks: list[int]
     empty: frozenset[int]
+    nan_count: int
 
     @cached_property
     def picker(self) -> Picker:
@@ -191,7 +193,8 @@ class MeshRenderer:
         minima = np.array([one.minima() for one in ranges])
         self._comm.Allreduce(minima.copy(), minima, minimum())
         reduced = [LayerRange.of(row) for row in minima.tolist()]
-        return MeshSurfaces(bounds or extent, extent, found, reduced, ranks, empty)
+        nan_count = self._comm.allreduce(sum(map(_nan_count, view.layers, found)))
+        return MeshSurfaces(bounds or extent, extent, found, reduced, ranks, empty, nan_count)
 
     def picture_of(
         self,
@@ -210,6 +213,7 @@ class MeshRenderer:
         with sections.section("prepare"), collective(self._comm), render_errors():
             ranges = dict(enumerate(meshes.ranges))
             caption.scales = casting.scales(view, ranges, self._tracker)
+            caption.nan = meshes.nan_count > 0
             caption.camera = self._annotator.camera(caption)
         with sections.section("draw"), collective(self._comm), render_errors():
             if any(meshes.found):
@@ -225,7 +229,10 @@ class MeshRenderer:
             if self._comm.rank == self.root:
                 with sections.section("annotate"):
                     notes = (*scale_notes(caption), *_notes(view, meshes))
-                    done = self._finished_picture(caption, image, sections, notes)
+                    done = replace(
+                        self._finished_picture(caption, image, sections, notes),
+                        nan_count=meshes.nan_count,
+                    )
         return done
 
     def _reduce_ranges(self, mine: Sequence[Range]) -> list[Range]:
@@ -315,6 +322,14 @@ def _range(layer: Any, data: list[Any]) -> LayerRange:
         return LayerRange()
     colors, name = found
     return layer_range(colors, [values_of(data_set, name)[0] for data_set in data], value_range)
+
+
+def _nan_count(layer: Any, data: list[Any]) -> int:
+    """Return the number of values that colour a layer and are not finite."""
+    found = casting.colouring(layer)
+    if found is None:
+        return 0
+    return sum(int(np.count_nonzero(~np.isfinite(values_of(one, found[1])[0]))) for one in data)
 
 
 def _notes(view: View, meshes: MeshSurfaces) -> Iterator[str]:

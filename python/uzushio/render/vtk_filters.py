@@ -13,6 +13,10 @@ from uzushio.render.casting import colouring
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer
 from uzushio.render.vtk_window import data_sets, values_of
 
+#: Distance of a plane that touches a side of the domain, and of its slice from the side, as shares
+#: of the domain's size.
+_TOUCHING, _SHIFT = 1e-6, 1e-9
+
 
 def meshes_of(layer: Layer, parts: Mapping[str, Any]) -> list[Any]:
     """Return this rank's data sets for a layer: those of its mesh, or all.
@@ -52,7 +56,8 @@ def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
             values_of(mesh, colored[1])
         if isinstance(layer, SliceLayer):
             plane = layer.plane(bounds)
-            found.append(mesh if _lies_in(mesh, *plane) else _slice(mesh, *plane))
+            lies_in = _lies_in(mesh, *plane)
+            found.append(mesh if lies_in else _slice(mesh, *_inside(mesh, bounds, *plane)))
         elif isinstance(layer, IsosurfaceLayer):
             found.append(_isosurface(mesh, layer))
         else:
@@ -62,10 +67,36 @@ def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
 
 def _lies_in(mesh: Any, origin: Any, normal: Any) -> bool:
     """Whether a flat mesh lies in a plane, which VTK's cutter does not find."""
-    ends = np.array(mesh.GetBounds()).reshape(3, 2) - np.reshape(origin, (3, 1))
-    distances = np.sort(ends * np.reshape(normal, (3, 1)), axis=1).sum(axis=0)
+    ends = np.reshape(mesh.GetBounds(), (3, 2))
+    distances = _distances(ends, origin, normal)
     size = np.linalg.norm(np.ptp(ends, axis=1)) * np.linalg.norm(normal)
     return bool(mesh.GetNumberOfPoints() and np.abs(distances).max() <= 1e-9 * size)
+
+
+def _inside(mesh: Any, bounds: Bounds, origin: Any, normal: Any) -> tuple[Any, Any]:
+    """Return a plane in a side of the domain moved into a mesh; VTK's cutter finds some sides only.
+
+    Args:
+        mesh: data set with points.
+        bounds: ends of the domain along x, y, z.
+        origin: point of the plane.
+        normal: normal of the plane.
+    """
+    unit = np.array(normal, float) / np.linalg.norm(normal)
+    size = float(np.linalg.norm(np.ptp(bounds, axis=1)))
+    of_domain = _distances(bounds, origin, unit)
+    of_mesh = _distances(np.reshape(mesh.GetBounds(), (3, 2)), origin, unit)
+    for domain_end, mesh_end, inward in zip(of_domain, of_mesh, (1.0, -1.0), strict=True):
+        # The ends of a mesh may be of single precision.
+        if max(abs(domain_end), abs(mesh_end)) <= _TOUCHING * size:
+            return origin + (mesh_end + inward * _SHIFT * size) * unit, normal
+    return origin, normal
+
+
+def _distances(bounds: Any, origin: Any, normal: Any) -> Any:
+    """Return the least and the largest distance of a box from a plane, along its normal."""
+    ends = np.array(bounds, float) - np.reshape(origin, (3, 1))
+    return np.sort(ends * np.reshape(normal, (3, 1)), axis=1).sum(axis=0)
 
 
 def _slice(mesh: Any, origin: Any, normal: Any) -> Any:
