@@ -110,20 +110,26 @@ file(GLOB scale_compositing CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/sr
 list(TRANSFORM scale_compositing REPLACE "\\.cpp$" "")
 set(scale_sources_compositing ${scale_compositing} parallel/backoff parallel/collective_group parallel/wait_hook)
 set(scale_sources_halo ${scale_domain} parallel/backoff parallel/wait_hook)
+set(scale_channel halo partitioned pipelined plane_transform transposed tridiagonal)
+list(TRANSFORM scale_channel PREPEND solvers/channel/)
+set(scale_sources_channel ${scale_channel} linalg/fftw parallel/backoff parallel/section_monitor parallel/shared_arrays
+                          parallel/wait_hook)
+set(scale_libraries_channel ${FFTW_LIBRARY})
 if(UZUSHIO_SMPICXX)
     set(folder "${PROJECT_BINARY_DIR}/tests/scale")
-    foreach(name IN ITEMS compositing halo)
+    foreach(name IN ITEMS channel compositing halo)
         set(objects)
         foreach(source IN LISTS scale_sources_${name} ITEMS "../tests/scale/${name}")
             string(REPLACE "../" "" object "${folder}/objects/${source}.o")
             cmake_path(GET object PARENT_PATH object_folder)
             file(MAKE_DIRECTORY "${object_folder}")
-            if(NOT object IN_LIST scale_objects) # else both programs use it
+            if(NOT object IN_LIST scale_objects) # else another program uses it
                 add_custom_command(
                     OUTPUT "${object}"
                     DEPENDS "${PROJECT_SOURCE_DIR}/src/${source}.cpp"
                     DEPFILE "${object}.d"
                     COMMAND "${UZUSHIO_SMPICXX}" -std=c++20 -O1 -fno-gnu-unique "-I${PROJECT_SOURCE_DIR}/src"
+                            -idirafter "${FFTW_INCLUDE_DIR}"
                             -MD -MF "${object}.d" -MT "${object}" -c "${PROJECT_SOURCE_DIR}/src/${source}.cpp"
                             -o "${object}"
                     VERBATIM)
@@ -132,7 +138,8 @@ if(UZUSHIO_SMPICXX)
             list(APPEND scale_objects "${object}")
         endforeach()
         add_custom_command(OUTPUT "${folder}/${name}" DEPENDS ${objects}
-                           COMMAND "${UZUSHIO_SMPICXX}" ${objects} -o "${folder}/${name}" VERBATIM)
+                           COMMAND "${UZUSHIO_SMPICXX}" ${objects} ${scale_libraries_${name}} -o "${folder}/${name}"
+                           VERBATIM)
         list(APPEND scale_programs "${folder}/${name}")
     endforeach()
     add_custom_target(scale_programs ALL DEPENDS ${scale_programs})
