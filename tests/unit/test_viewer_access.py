@@ -67,6 +67,9 @@ def test_a_token_is_refused_if_it_is_wrong_missing_used_or_the_jobs_own(tmp_path
             {"json": [1]},
             {"data": b"{"},
             {"data": b"[" * 4000},
+            {"data": b'{"token": "\\ud800"}'},
+            {"data": b"\xff\xfe{"},
+            {"data": aiohttp.BytesPayload(b"{}", content_type="text/plain; charset=unknown")},
             {},
         ]
         for body in bodies:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -425,3 +427,29 @@ def test_streams_below_a_folder_are_found_and_a_run_stands_for_its_stream(
     assert sources.contact_of("host:4711") == "host:4711"
     with pytest.raises(StagingError, match="holds no contact file and no stored steps"):
         sources.contact_of(str(run))
+
+
+def test_the_folder_of_a_run_to_come_is_awaited_until_it_publishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    contact = run / "flow.contact"
+    searched, find = threading.Event(), sources.find
+
+    def noted(folders: Iterable[Path]) -> list[sources.Found]:
+        searched.set()
+        return find(folders)
+
+    monkeypatch.setattr(sources, "find", noted)
+    with ThreadPoolExecutor() as pool:
+        found = pool.submit(sources.awaited_contact, str(run), 60.0)
+        assert searched.wait(60.0)
+        (run / "published").mkdir(parents=True)
+        for _ in range(2):  # the folder is there, and nothing in it: the wait goes on
+            searched.clear()
+            assert searched.wait(60.0)
+        assert not found.done()
+        with staging.open("live", None, {"engine": "tcp", "contact": str(contact)}):
+            assert found.result(60.0) == str(contact)
+    with pytest.raises(StagingError, match="none does not exist"):
+        sources.awaited_contact(str(tmp_path / "none"), 0.2)

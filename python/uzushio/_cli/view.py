@@ -25,7 +25,7 @@ from uzushio._cli.arguments import (
 from uzushio._cli.start import run_on_ranks, start_job
 from uzushio._job.job import Job
 from uzushio.errors import UzushioError
-from uzushio.viewer.sources import contact_of, find, searched_folders
+from uzushio.viewer.sources import awaited_contact, find, searched_folders
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -163,13 +163,13 @@ def serve_pages(
     source, gateway, first = "", None, None
     with collective(comm):
         if job.rank == 0:
-            source = contact_of(contact.contact)
             document = ViewDocument()  # mistakes are reported before a wait
             if pipeline is not None:
                 document.load(pipeline)
                 name, entry = next(iter(document.views.items()))
                 first = DrawRequest(name, 0, document.sources, entry.settings)
             gateway = _gateway(listening, contact.contact, exchange, document)
+            source = awaited_contact(contact.contact, contact.wait)
     source = comm.bcast(source)
     steps = open_steps(replace(contact, contact=source), job.comm)
     with job:

@@ -145,7 +145,8 @@ class Access:
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    # JSON and headers can hold halves of surrogate pairs, which UTF-8 does not allow.
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
 def _find(known: deque[_Secret], token: str) -> _Secret | None:

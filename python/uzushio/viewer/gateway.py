@@ -259,7 +259,7 @@ class Gateway:
     async def _log_in(self, request: web.Request) -> web.Response:
         """Exchange a one-time token for a cookie."""
         try:
-            token = json.loads(await request.text())["token"]
+            token = json.loads(await request.read())["token"]
         except (ValueError, TypeError, KeyError, RecursionError):
             token = None
         response = web.Response(status=204)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from uzushio.errors import StagingError
+from uzushio.staging.notice import notice
 
 #: Depth of the search for streams below a folder, and maximum number of folders.
 _MAX_DEPTH, _MAX_FOLDERS = 4, 5000
 #: Timeout of a connection to a writer, seconds.
 _CONNECT_LIMIT = 0.3
+#: Endings of contacts that are no folder of a run.
+_CONTACTS = (".contact", ".zarr", ".bp", ".sst")
+#: Seconds between two searches for the stream of a folder, and until the wait is reported.
+_SEARCH_INTERVAL, _NOTICE_AFTER = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,39 @@ def contact_of(source: str) -> str:
         names = ", ".join(str(one.path) for one in found[:5])
         raise StagingError(f"{source} holds several streams; name one of {names}.")
     return str(found[0].path)
+
+
+def awaited_contact(source: str, limit: float) -> str:
+    """Return the contact of a command's argument, which may be the folder of a run to come.
+
+    A folder that does not exist yet does not say whether it will hold a contact file or stored
+    steps, so it must not be attached to before one of them is there.
+
+    Args:
+        source: as for `contact_of`.
+        limit: timeout for a folder that does not exist yet, seconds.
+
+    Raises:
+        StagingError: a folder holds no stream, or several, or does not exist within `limit`.
+    """
+    path = Path(os.path.expanduser(source))
+    if path.exists() or ":" in source or path.suffix in _CONTACTS:
+        return contact_of(source)
+    began, noticed = time.monotonic(), False
+    while not path.is_file() and stored(path) is None and not find([path]):
+        waited = time.monotonic() - began
+        if waited >= limit:
+            if path.exists():
+                break
+            raise StagingError(
+                f"No writer was found within {limit:g} s: {source} does not exist. Start the "
+                "writer, or check the path."
+            )
+        if waited >= _NOTICE_AFTER and not noticed:
+            noticed = True
+            notice(f"Waiting for a stream in {source} for up to {limit:g} s. Start the writer.")
+        time.sleep(_SEARCH_INTERVAL)
+    return contact_of(source)
 
 
 def _answers(address: str) -> bool:
