@@ -199,6 +199,29 @@ def command(
     return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
 
 
+def _slurm_tasks() -> int | None:
+    """Return the number of tasks of the allocation of Slurm around this process, or None.
+
+    `SLURM_TASKS_PER_NODE` lists the tasks of each node, as `2(x3),1` for 2, 2, 2 and 1.
+    """
+    counts = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ.get("SLURM_TASKS_PER_NODE", ""))
+    return sum(int(tasks) * int(nodes or 1) for tasks, nodes in counts) or None
+
+
+def _check_allocation(ranks: int) -> None:
+    """Raise `LaunchError` if the job of Slurm has fewer tasks than ranks are to be started."""
+    tasks = _slurm_tasks()
+    if "SLURM_JOB_ID" not in os.environ or tasks is None or ranks <= tasks:
+        return
+    nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))
+    raise LaunchError(
+        f"--ranks {ranks} needs {ranks} tasks, and this job of Slurm has {tasks} "
+        f"task{'s' if tasks > 1 else ''} on {nodes} node{'s' if nodes > 1 else ''} "
+        f"({os.environ.get('SLURM_JOB_NODELIST', '')}); request more (sbatch --nodes, --ntasks), "
+        "or start fewer ranks."
+    )
+
+
 def start_job(
     ranks: int,
     arguments: list[str],
@@ -215,7 +238,11 @@ def start_job(
 
     Returns:
         The launcher, in a session of its own. Its output must be read: it ends the ranks otherwise.
+
+    Raises:
+        LaunchError: the job of Slurm has fewer tasks.
     """
+    _check_allocation(ranks)
     prepare_environment()
     return subprocess.Popen(
         command(find_mpiexec(), ranks, arguments, own_binding),
