@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
-from collections.abc import Iterator
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +20,7 @@ import pytest
 import zarr
 from slurm_jobs import Job, Slurm, running_cluster, until
 
+PROXY = Path(__file__).parents[1] / "support/unix_proxy.py"
 CASE = """\
 solver: channel
 title: a small channel
@@ -46,8 +53,73 @@ def on_step(step):
 """
 PIPELINE = """\
 actions:
-  - {kind: plot, name: centre, of: {u: {at: {x: 1.0, y: 1.0, z: 1.0}}}}
+- {plot: {series: {fields: [u], reduce: [max]}}, name: extremes}
 """
+
+
+#: A machine without a network: only the tunnel leads out of it.
+DESK = """
+ip link set lo up
+$1 &
+until python3 -c "import socket; socket.create_connection(('127.0.0.1', $2))" 2>/dev/null; do
+    kill -0 $! || exit 1
+    sleep 0.1
+done
+exec "$3" "$4" "$5"
+"""
+
+
+@contextlib.contextmanager
+def ssh_server(folder: Path) -> Iterator[Path]:
+    """Serve ssh on a Unix socket, which also a process without a network reaches.
+
+    Yields the configuration of the client.
+    """
+    server = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+    if server is None or shutil.which("unshare") is None:
+        pytest.skip("no sshd or unshare is installed here")
+    if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode:
+        pytest.skip("network namespaces cannot be made here")
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    for name in ("host", "user"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
+        subprocess.run(command, check=True)
+    (folder / "sshd.conf").write_text(
+        f"HostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
+        "PermitRootLogin yes\nUsePAM no\nPidFile none\n"
+    )
+    path = folder / "ssh"
+    (folder / "ssh.conf").write_text(
+        f"IdentityFile {folder}/user\nIdentitiesOnly yes\nBatchMode yes\n"
+        f"StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
+        f"ProxyCommand {sys.executable} {PROXY} {path}\n"
+    )
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen()
+    servers = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                words = [server, "-i", "-e", "-f", str(folder / "sshd.conf")]
+                log = (folder / "sshd.log").open("ab")
+                servers.append(
+                    subprocess.Popen(words, stdin=connection, stdout=connection, stderr=log)
+                )
+                connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield folder / "ssh.conf"
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        for one in servers:
+            one.terminate()
+            one.wait(30)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +146,8 @@ def state(run: Path) -> dict[str, np.ndarray]:
     """The arrays of the newest checkpoint of a run."""
     newest = max((run / "checkpoints").iterdir(), key=lambda path: path.name)
     group = zarr.open_group(newest, mode="r")
-    return {name: array[...] for name, array in group.arrays()}
+    members = group.members(max_depth=None)
+    return {name: node[...] for name, node in members if isinstance(node, zarr.Array)}
 
 
 def summary(run: Path) -> dict[str, Any]:
@@ -112,7 +185,8 @@ def test_ranks_are_on_the_nodes_of_a_placement_file(slurm: Slurm, tmp_path: Path
         CASE + "decomposition: {py: 2, pz: 2}\npublish: {engine: inproc, python: where.py}\n"
     )
     options = "--nodes=4 --ntasks-per-node=1"
-    job = slurm.submit(tmp_path, "slurm-placement.sh", "case.yaml", options=options)
+    few = ("--set", "time.steps=3")
+    job = slurm.submit(tmp_path, "slurm-placement.sh", "case.yaml", *few, options=options)
     assert job.end() == "COMPLETED", job.output
     hosts = (tmp_path / f"placed-{job.number}/hosts").read_text().split()
     assert sorted(hosts) == ["n1", "n2", "n3", "n4"]
@@ -139,12 +213,13 @@ def test_reader_ranks_of_another_job_get_every_step_through_a_relay(
         tmp_path, "slurm-readers.sh", "run/channel.contact", "pictures.yaml",
         options="--nodelist=n3,n4",
     )  # fmt: skip
-    assert run.end() == "COMPLETED", run.output + readers.output
     assert readers.end() == "COMPLETED", readers.output
+    assert run.end() == "COMPLETED", run.output
     rendered = tmp_path / f"rendered-{readers.number}"
     (table,) = rendered.rglob("*.csv")
-    steps = np.loadtxt(table, delimiter=",", skiprows=1)[:, 0]
-    assert steps.astype(int).tolist() == list(range(int(steps[0]), 11))
+    column = table.read_text().splitlines()[0].split(",").index("step")
+    steps = np.loadtxt(table, delimiter=",", skiprows=1, usecols=column).astype(int)
+    assert steps.tolist() == list(range(steps[0], 11)) and steps[0] <= 1
     assert readers.field("NodeList") == "n[3-4]"
 
 
@@ -167,12 +242,46 @@ def test_a_cancelled_run_writes_a_checkpoint_and_leaves_no_process(
     until(lambda: not processes_of(second), lambda: f"processes {processes_of(second)}")
 
 
+def test_the_printed_ssh_line_leads_to_the_view_of_a_job_on_another_node(
+    slurm: Slurm, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "pace.py").write_text(PACE)
+    (tmp_path / "case.yaml").write_text(
+        CASE + "publish: {engine: tcp, every: 1, tcp: {listen: 0.0.0.0}}\n"
+    )
+    endless = ("--set", "time.steps=1000000", "--set", "grid.nx=32", "--set", "grid.ny=32")
+    run = slurm.submit(tmp_path, "slurm-run.sh", "case.yaml", *endless, options="--nodelist=n1,n2")
+    until((tmp_path / "run/channel.contact").exists, lambda: run.output)
+    view = slurm.submit(
+        tmp_path, "slurm-view.sh", "run/channel.contact", options="--nodelist=n3"
+    )
+    address = view.prints(r"http://127\.0\.0\.1:\d+/#token=[0-9a-f]{64}")[0]
+    line = view.prints(r"first run there: (ssh -N -L .*)")[1]
+    with ssh_server(tmp_path) as configuration:
+        port = line.split("-L ")[1].split(":")[0]
+        page = Path(__file__).parents[1] / "mpi/view_page_job.py"
+        desk = start(
+            "unshare", "-rn", "sh", "-c", DESK, "desk",
+            line.replace("ssh ", f"ssh -F {configuration} ", 1), port, sys.executable, page, address,
+        )  # fmt: skip
+        assert desk.stdout is not None
+        shown = []
+        for text in desk.stdout:
+            if found := re.search(r"^step (\d+)", text):
+                shown.append(int(found[1]))
+            if len(shown) == 3:
+                break
+        assert len(shown) == 3 and shown[0] < shown[2], desk.stderr and desk.stderr.read()
+    slurm.call("scancel", view.number, run.number)
+    assert view.end() == "CANCELLED" and run.end() == "CANCELLED"
+
+
 def test_fewer_tasks_than_ranks_are_one_clear_error(slurm: Slurm, tmp_path: Path) -> None:
-    """Where nodes were asked for as a range, and the scheduler gave one."""
+    """As where a range of nodes was requested, and the scheduler gave the fewest."""
     (tmp_path / "case.yaml").write_text(CASE)
     job = slurm.submit(
         tmp_path, "slurm-run.sh", "case.yaml", "--ranks", "8",
-        options="--nodes=1-4 --ntasks-per-node=2 --nodelist=n3", LAUNCHER="uzushio",
+        options="--nodes=1 --ntasks-per-node=2 --nodelist=n3", LAUNCHER="uzushio",
     )  # fmt: skip
     assert job.end() == "FAILED"
     assert job.output.count("\n") == 1, job.output
@@ -187,8 +296,7 @@ def test_a_run_that_meets_its_time_limit_continues_in_the_next_job(
     (folder / "go").touch()
     following = re.search(r"Submitted batch job (\d+)", job.output)
     assert following, job.output
-    (output,) = folder.glob(f"*-{following[1]}.out")
-    last = Job(slurm, following[1], output)
+    last = Job(slurm, following[1], folder / f"chain-{following[1]}.out")
     assert last.end() == "COMPLETED", last.output
     assert "Wrote checkpoint run/checkpoints/step-00000120" in last.output
 
