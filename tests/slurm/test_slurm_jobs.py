@@ -29,7 +29,7 @@ flow: {reynolds_tau: 100}
 time: {steps: 120, cfl: 0.4}
 statistics: {start: 100.0}
 checkpoint: {every: null}
-output: {folder: run, figures: false}
+output: {folder: run, figures: false, monitor_every: 0.2}
 """
 #: Takes a second a step until the file `go` is there: a limit of a minute is met at any speed.
 PACE = """\
@@ -165,17 +165,21 @@ def processes_of(job: Job) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
-def test_a_channel_runs_on_two_nodes(
-    slurm: Slurm, limited: object, tmp_path: Path, launcher: str
+def test_a_channel_runs_on_two_nodes_by_srun_and_by_mpirun(
+    slurm: Slurm, limited: object, tmp_path: Path
 ) -> None:
     (tmp_path / "case.yaml").write_text(CASE)
-    job = slurm.submit(
-        tmp_path, "slurm-run.sh", "case.yaml", "--set", "time.steps=5", LAUNCHER=launcher
-    )
-    assert job.end() == "COMPLETED", job.output
-    assert summary(tmp_path / "run")["ranks"] == 4
-    assert job.field("NumNodes") == "2"
+    jobs = {
+        launcher: slurm.submit(
+            tmp_path, "slurm-run.sh", "case.yaml", "--out", launcher, "--set", "time.steps=5",
+            LAUNCHER=launcher,
+        )
+        for launcher in ("srun", "mpirun")
+    }  # fmt: skip
+    for launcher, job in jobs.items():
+        assert job.end() == "COMPLETED", job.output
+        assert summary(tmp_path / launcher)["ranks"] == 4
+        assert job.field("NumNodes") == "2"
 
 
 def test_ranks_are_on_the_nodes_of_a_placement_file(slurm: Slurm, tmp_path: Path) -> None:
@@ -229,13 +233,13 @@ def test_a_cancelled_run_writes_a_checkpoint_and_leaves_no_process(
     (tmp_path / "pace.py").write_text(PACE)
     (tmp_path / "case.yaml").write_text(CASE + "publish: {engine: inproc, python: pace.py}\n")
     job = slurm.submit(tmp_path, "slurm-run.sh", "case.yaml")
+    second = slurm.submit(tmp_path, "slurm-run.sh", "case.yaml", "--out", "second")
     job.prints("step +[1-9]")
     slurm.call("scancel", "--signal=TERM", job.number)
     assert job.end() == "FAILED"  # 128 + 15
     assert job.field("ExitCode") == "143:0"
     assert list((tmp_path / "run/checkpoints").glob("step-*"))
 
-    second = slurm.submit(tmp_path, "slurm-run.sh", "case.yaml", "--out", "second")
     second.prints("step +[1-9]")
     slurm.call("scancel", second.number)
     assert second.end() == "CANCELLED", second.output
@@ -252,9 +256,7 @@ def test_the_printed_ssh_line_leads_to_the_view_of_a_job_on_another_node(
     endless = ("--set", "time.steps=1000000", "--set", "grid.nx=32", "--set", "grid.ny=32")
     run = slurm.submit(tmp_path, "slurm-run.sh", "case.yaml", *endless, options="--nodelist=n1,n2")
     until((tmp_path / "run/channel.contact").exists, lambda: run.output)
-    view = slurm.submit(
-        tmp_path, "slurm-view.sh", "run/channel.contact", options="--nodelist=n3"
-    )
+    view = slurm.submit(tmp_path, "slurm-view.sh", "run/channel.contact", options="--nodelist=n3")
     address = view.prints(r"http://127\.0\.0\.1:\d+/#token=[0-9a-f]{64}")[0]
     line = view.prints(r"first run there: (ssh -N -L .*)")[1]
     with ssh_server(tmp_path) as configuration:
@@ -262,7 +264,8 @@ def test_the_printed_ssh_line_leads_to_the_view_of_a_job_on_another_node(
         page = Path(__file__).parents[1] / "mpi/view_page_job.py"
         desk = start(
             "unshare", "-rn", "sh", "-c", DESK, "desk",
-            line.replace("ssh ", f"ssh -F {configuration} ", 1), port, sys.executable, page, address,
+            line.replace("ssh ", f"ssh -F {configuration} ", 1), port,
+            sys.executable, page, address,
         )  # fmt: skip
         assert desk.stdout is not None
         shown = []

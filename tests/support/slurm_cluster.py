@@ -52,7 +52,7 @@ SlurmdParameters=config_overrides
 SchedulerParameters=sched_min_interval=0,batch_sched_delay=0
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
-KillWait=10
+KillWait=3
 ReturnToService=2
 TopologyPlugin=topology/tree
 """

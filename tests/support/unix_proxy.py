@@ -1,4 +1,4 @@
-"""Join the standard streams with a Unix socket, as ssh's ProxyCommand: python unix_proxy.py SOCKET."""
+"""Join the standard streams with a Unix socket, as a ProxyCommand of ssh; argument: its path."""
 
 import os
 import socket

@@ -149,3 +149,19 @@ def test_only_repeated_failures_are_omitted() -> None:
     target = io.BytesIO()
     launch.pass_on(source, target.write)
     assert target.getvalue() == b"first\nsecond\n" + notice + rule + b"open end\n"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "nodes", "total"), [("2(x3),1", "4", 7), ("4", "1", 4), ("1", "1", 1)]
+)
+def test_more_ranks_than_tasks_of_a_job_of_slurm_are_one_error(
+    monkeypatch: pytest.MonkeyPatch, tasks: str, nodes: str, total: int
+) -> None:
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", tasks)
+    launch._check_allocation(total + 1)  # not in a job of Slurm
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", nodes)
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
+    launch._check_allocation(total)
+    with pytest.raises(LaunchError, match=rf"{total} tasks? on {nodes} nodes? \(n\[1-4\]\)"):
+        launch._check_allocation(total + 1)
