@@ -20,6 +20,8 @@ import pytest
 import zarr
 from slurm_jobs import Job, Slurm, running_cluster, until
 
+pytestmark = pytest.mark.timeout(1800)  # more than the limits of the waits of a test
+
 PROXY = Path(__file__).parents[1] / "support/unix_proxy.py"
 CASE = """\
 solver: channel

@@ -24,7 +24,7 @@ from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 #: Seconds within which all nodes must be idle.
-START_LIMIT = 60.0
+START_LIMIT = 240.0
 CORES = 8
 
 CONFIGURATION = """\

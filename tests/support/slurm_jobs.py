@@ -16,7 +16,7 @@ import pytest
 import slurm_cluster as cluster
 
 #: Seconds of each wait; a wait ends as soon as its condition holds.
-LIMIT = 120.0
+LIMIT = 600.0
 JOBS = Path(__file__).parents[2] / "examples/jobs"
 
 
