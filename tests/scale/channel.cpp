@@ -147,7 +147,7 @@ void run(int nx, int ny, int nz, int py, const char* scheme) {
             seconds[i] = std::min(seconds[i], now[i]);
     }
     std::int64_t messages = 0;
-    for (const auto kind : {Exchange::transpose_z, Exchange::pipeline, Exchange::interfaces})
+    for (const auto kind : {Exchange::transpose_z, Exchange::column_shift, Exchange::interfaces})
         messages += traffic[kind].messages;
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     if (grid.all().rank() == 0)
