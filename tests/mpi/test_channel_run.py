@@ -194,6 +194,7 @@ def test_a_checkpoint_of_another_grid_is_refused(
 
 def test_check_predicts_the_memory_of_the_run(uzushio: Run, channel: Path, tmp_path: Path) -> None:
     given = ("--ranks", 2, "--set", "numerics.scheme=pipelined")
+    given += ("--set", "decomposition={py: 1, pz: 2}")
     done = uzushio("check", channel, *given)
     assert done.returncode == 0, done.stderr
     assert "memory per rank" in done.stdout

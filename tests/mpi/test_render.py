@@ -164,7 +164,7 @@ def test_the_demo_ends_with_a_report_or_with_the_name_of_what_failed(
     start: Start, python: Path, tmp_path: Path
 ) -> None:
     demo = Path(__file__).parents[2] / "tools/demo.py"
-    done = wait(start(python, demo, "--steps", 20, "--out", "demo"), 200)
+    done = wait(start(python, demo, "--steps", 40, "--out", "demo"), 200)
     assert done.returncode == 0, done.stdout + done.stderr
     report, _, guide = done.stdout.partition("Report: ")[2].partition("\n")
     assert "make demo LIVE=1" in guide and "uzushio view runs/channel" in guide
