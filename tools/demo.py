@@ -35,7 +35,7 @@ EVERY = 20
 #: Seconds that a process has to end after a signal.
 GRACE_PERIOD = 30.0
 #: Steps of the solver by default: for a movie, and several minutes for a live view.
-STEPS, LIVE_STEPS = 1000, 20000
+STEPS, LIVE_STEPS = 800, 20000
 #: Address that `uzushio view` prints.
 ADDRESS = re.compile(r"http://\S+#token=\S+")
 NEXT = """
@@ -138,7 +138,7 @@ class Demo:
     def _solver(self, publish: dict[str, object]) -> Part:
         settings = {
             "time.steps": self.options.steps,
-            "statistics.start": 1.0,
+            "statistics.start": 0.8,
             "checkpoint.every": "null",
             "publish": json.dumps(publish),
         }
