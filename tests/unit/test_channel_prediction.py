@@ -40,6 +40,16 @@ def test_few_ranks_share_planes_on_one_node() -> None:
     assert (chosen.py, chosen.pz, chosen.scheme) == (1, 2, "pipelined")
 
 
+def test_planes_in_shared_memory_take_less_time_than_in_messages() -> None:
+    flow = case((128, 128, 128), py=2, pz=1, network={"ranks_per_node": 2})
+    by_messages = flow.model_copy(
+        update={"numerics": flow.numerics.model_copy(update={"transposes": "messages"})}
+    )
+    shared, sent = decompose(flow, 2), decompose(by_messages, 2)
+    assert 0.0 < shared.planes < 0.5 * sent.planes
+    assert shared.computing == sent.computing
+
+
 def test_a_long_column_is_partitioned_where_chunks_are_few() -> None:
     # 2016 modes are 32 chunks of 64 at most, and 64 ranks wait for each other in each sweep.
     flow = case((64, 64, 1024), py=1, pz=64, network={"ranks_per_node": 64})

@@ -141,16 +141,13 @@ def _wind_as_normals(surface: Any) -> None:
 
     VTK takes the lit side from the order of the corners: such triangles would be dark.
     """
-    from vtkmodules.util.numpy_support import numpy_to_vtkIdTypeArray, vtk_to_numpy
+    from vtkmodules.util.numpy_support import vtk_to_numpy
 
-    normals = surface.GetPointData().GetNormals()
-    if normals is None or surface.GetPolys().GetMaxCellSize() != 3:
+    normals, triangles = surface.GetPointData().GetNormals(), surface.GetPolys()
+    if normals is None or triangles.GetMaxCellSize() != 3:
         return
-    corners = vtk_to_numpy(surface.GetPolys().GetConnectivityArray()).reshape(-1, 3).copy()
+    corners = vtk_to_numpy(triangles.GetConnectivityArray()).reshape(-1, 3)  # not a copy
     points = vtk_to_numpy(surface.GetPoints().GetData())[corners]
     across = np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
     against = (across * vtk_to_numpy(normals)[corners].sum(axis=1)).sum(axis=1) < 0.0
     corners[against] = corners[against, ::-1]
-    offsets = surface.GetPolys().GetOffsetsArray()
-    ids = numpy_to_vtkIdTypeArray(corners.ravel().astype(np.int64), deep=True)
-    surface.GetPolys().SetData(offsets, ids)
