@@ -38,6 +38,11 @@ std::vector<std::vector<FieldSpec>> exchange_groups(const SolverDeclaration& dec
     return groups;
 }
 
+bool is_patch_condition(const SolverDeclaration& declaration, const std::string& condition) {
+    const auto& all = declaration.patch_conditions;
+    return std::find(all.begin(), all.end(), condition) != all.end();
+}
+
 std::vector<FieldSpec> evolved_specs(const SolverDeclaration& declaration) {
     std::vector<FieldSpec> specs;
     for (const FieldDeclaration& field : declaration.fields)
@@ -144,6 +149,12 @@ struct BlockSolver::Run {
                 evolved.push_back(&fields[f]);
         if (declaration.uses_centres)
             set_centres(declaration);
+        if (declaration.uses_geometry)
+            geometry.emplace(comm.get(), decomposition, comm.rank());
+        for (NamedRegion& named :
+             boundary_regions(decomposition, comm.rank(), max_ghosts(declaration)))
+            if (is_patch_condition(declaration, named.condition))
+                patches.push_back(std::move(named));
     }
 
     void set_centres(const SolverDeclaration& declaration) {
@@ -172,6 +183,8 @@ struct BlockSolver::Run {
     parallel::Traffic traffic;
     Decomposition decomposition;
     std::optional<Field<double>> centres;
+    std::optional<Geometry> geometry;
+    std::vector<NamedRegion> patches; ///< whose conditions `fill` applies
     std::deque<Field<double>> fields; ///< in the order of the declaration
     std::vector<Field<double>*> evolved;
     std::deque<Group> groups; ///< as `exchange_groups`
@@ -189,6 +202,10 @@ BlockSolver::~BlockSolver() = default;
 const SolverDeclaration& BlockSolver::declaration() const {
     if (!declaration_) {
         SolverDeclaration declared = declare();
+        for (FieldDeclaration& field : declared.fields)
+            if (is_evolved(field))
+                for (const std::string& condition : declared.patch_conditions)
+                    field.boundaries.emplace(condition, [](const BoundaryGhosts&, double) {});
         check(declared);
         declaration_ = std::move(declared);
     }
@@ -211,6 +228,9 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
             cells += block.cells.volume();
             if (declared.uses_centres)
                 bytes += array_bytes(mesh, block, centres, max_ghosts(declared));
+            if (declared.uses_geometry)
+                for (const FieldSpec& spec : {Geometry::area_spec(), Geometry::volume_spec()})
+                    bytes += array_bytes(mesh, block, spec, spec.ghosts);
             for (const FieldDeclaration& field : declared.fields) {
                 bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);
                 if (is_evolved(field)) // derivative and register of the integrator
@@ -293,6 +313,9 @@ void BlockSolver::evaluate(double time) {
     r.derivatives = r.integrator.derivatives();
     for (std::size_t b = 0; b < blocks(); ++b)
         rhs(block(b), time);
+    after_rhs(time);
+    for (const NamedRegion& named : r.patches)
+        correct({block(named.region.local), named.condition, named.region}, time);
     r.derivatives = {};
 }
 
@@ -313,6 +336,11 @@ void BlockSolver::update_derived(bool output) { update(run().time, output); }
 void BlockSolver::update(double time, bool output) {
     Run& r = run();
     r.groups.front().update(time, *sections_);
+    {
+        const parallel::Section section(*sections_, "boundary conditions");
+        for (const NamedRegion& named : r.patches)
+            fill({block(named.region.local), named.condition, named.region}, time);
+    }
     auto group = r.groups.begin() + 1;
     for (std::size_t f = 0; f < r.fields.size(); ++f) {
         const FieldDeclaration& field = declaration_->fields[f];
@@ -357,6 +385,11 @@ void BlockSolver::derive(const SolverBlock&, std::string_view field, double) {
                            "'");
 }
 
+void BlockSolver::fill(const SolverPatch& patch, double) {
+    throw std::logic_error("the solver does not apply the boundary condition '" + patch.condition +
+                           "'");
+}
+
 BlockSolver::Run& BlockSolver::run() const {
     if (!run_)
         throw std::logic_error("a solver of blocks is used before it is set up");
@@ -379,6 +412,11 @@ Field<double>& BlockSolver::field(std::string_view name) {
 }
 const parallel::Traffic& BlockSolver::traffic() const { return run().traffic; }
 parallel::Traffic& BlockSolver::counted_traffic() { return run().traffic; }
+const Geometry& BlockSolver::geometry() const {
+    if (!run().geometry)
+        throw std::logic_error("the solver's declaration says that it does not use the geometry");
+    return *run().geometry;
+}
 MPI_Comm BlockSolver::comm() const { return run().comm.get(); }
 
 const Block& SolverBlock::block() const {
@@ -397,6 +435,10 @@ View<double> SolverBlock::derivative(std::string_view name, std::size_t array) c
     throw std::invalid_argument("there is no derivative of '" + std::string(name) +
                                 "' here: only rhs sets those of evolved fields");
 }
+View<const double> SolverBlock::areas(std::size_t axis) const {
+    return solver_->geometry().areas(local_, axis);
+}
+View<const double> SolverBlock::volumes() const { return solver_->geometry().volumes(local_); }
 View<const double> SolverBlock::centres() const {
     const std::optional<Field<double>>& centres = solver_->run().centres;
     if (!centres)

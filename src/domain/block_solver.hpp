@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "domain/boundaries.hpp"
+#include "domain/geometry.hpp"
 #include "domain/halo_plan.hpp"
 #include "domain/time_integrator.hpp"
 #include "parallel/section_monitor.hpp"
@@ -43,6 +44,9 @@ struct SolverDeclaration {
     double max_imbalance = 1.05;          ///< see `Decomposition::multiblock`
     bool stable_dt_reads_derived = false; ///< whether derived fields are computed before it
     bool uses_centres = true;             ///< whether `SolverBlock::centres` exists
+    bool uses_geometry = false;           ///< whether areas and volumes exist
+    /// Boundary conditions of the mesh that `fill` applies to all evolved fields together.
+    std::vector<std::string> patch_conditions{};
 };
 
 /// Resources that a solver needs on a number of ranks.
@@ -76,10 +80,24 @@ class SolverBlock {
     /// Ghosts beyond a boundary are the mirror images of cells in the centre of the cell side;
     /// those beyond two boundaries are zero.
     [[nodiscard]] View<const double> centres() const;
+    /// Return area vectors and volumes, as `Geometry`.
+    [[nodiscard]] View<const double> areas(std::size_t axis) const;
+    [[nodiscard]] View<const double> volumes() const;
 
   private:
     BlockSolver* solver_;
     std::size_t local_;
+};
+
+/// Boundary patch of a block of this rank: the argument of `fill` and `correct`.
+struct SolverPatch {
+    SolverBlock block;
+    const std::string& condition;
+    const BoundaryRegion& region;
+
+    [[nodiscard]] const Face& face() const { return region.patch.face; }
+    /// Return the cells of the block inside the patch: one layer.
+    [[nodiscard]] Box<3> cells() const { return region.patch.layer(block.cells()); }
 };
 
 /// Explicit solver on a multiblock mesh. A subclass declares mesh and fields and computes on one
@@ -165,10 +183,17 @@ class BlockSolver {
     /// Set the owned values of a derived field or of an output. Ghosts of the evolved fields, and
     /// of derived fields declared before, are valid.
     virtual void derive(const SolverBlock& block, std::string_view field, double time);
+    /// Set the ghosts of all evolved fields beyond a patch whose condition is one of
+    /// `patch_conditions`. Other ghosts are valid, those beyond patches of lower axes included.
+    virtual void fill(const SolverPatch& patch, double time);
     /// Prepare the calls of `rhs` of a stage (collective). All ghosts are valid.
     virtual void before_rhs(double /*time*/) {}
     /// Set the derivatives of the evolved fields. All ghosts are valid.
     virtual void rhs(const SolverBlock& block, double time) = 0;
+    /// Change the derivatives of all blocks, after `rhs` (collective).
+    virtual void after_rhs(double /*time*/) {}
+    /// Change the derivatives of the cells inside a patch, after `after_rhs`: conditions on rates.
+    virtual void correct(const SolverPatch& /*patch*/, double /*time*/) {}
     /// Return the largest stable time step of a block. Ghosts are not valid unless the declaration
     /// says that it reads derived fields.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
@@ -179,6 +204,9 @@ class BlockSolver {
     /// Add the allocations and exchanges of the subclass to an estimate.
     virtual void add_own(const Decomposition& /*decomposition*/,
                          SolverEstimate& /*estimate*/) const {}
+
+    /// Return areas and volumes of this rank's blocks, if the declaration says that they are used.
+    [[nodiscard]] const Geometry& geometry() const;
 
     /// Return the counter of the messages that the subclass sends.
     [[nodiscard]] parallel::Traffic& counted_traffic();

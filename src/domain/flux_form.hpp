@@ -1,0 +1,52 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "domain/geometry.hpp"
+#include "parallel/traffic.hpp"
+
+namespace uzushio::domain {
+
+/// Conservative finite volumes: derivatives are sums of numerical fluxes through the sides of
+/// cells, over the cells' volumes. What leaves a cell enters its neighbour, also across
+/// connections: there, both sides use the flux that one of them computed.
+class FluxForm {
+  public:
+    /// Function that sets the fluxes through `size` sides of a row along i from `first` on, normal
+    /// to `axis`: integrals over a side, positive towards ascending indices; that of component c
+    /// through the n-th side is `fluxes[c][n]`.
+    using RowFlux = std::function<void(std::size_t axis, const Index<3>& first, std::int64_t size,
+                                       double* const* fluxes)>;
+
+    /// Plan the exchange of fluxes across connections (collective). The geometry, the decomposition
+    /// and `traffic` must outlive the object.
+    FluxForm(MPI_Comm comm, const Decomposition& decomposition, int rank, int components,
+             const Geometry& geometry, parallel::Traffic& traffic);
+    FluxForm(const FluxForm&) = delete;
+    FluxForm& operator=(const FluxForm&) = delete;
+    ~FluxForm();
+
+    /// Set the derivative of all components on a block of this rank.
+    void divergence(std::size_t block, const View<double>& derivative, const RowFlux& flux);
+
+    /// Change the derivatives of all blocks, which `divergence` has set, to equal fluxes on both
+    /// sides of each connection (collective).
+    void equalize(std::span<const View<double>> derivatives);
+
+    /// Return the sums of the last fluxes through each boundary condition's patches, out of the
+    /// mesh, on all ranks; their bits are those of any number of ranks (collective).
+    [[nodiscard]] std::map<std::string, std::vector<double>> outflows() const;
+
+  private:
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+} // namespace uzushio::domain
