@@ -129,7 +129,7 @@ if(UZUSHIO_SMPICXX)
                     OUTPUT "${object}"
                     DEPENDS "${PROJECT_SOURCE_DIR}/src/${source}.cpp"
                     DEPFILE "${object}.d"
-                    COMMAND "${UZUSHIO_SMPICXX}" -std=c++20 -O1 -fno-gnu-unique "-I${PROJECT_SOURCE_DIR}/src"
+                    COMMAND "${UZUSHIO_SMPICXX}" -std=c++20 -O1 -fopenmp -fno-gnu-unique "-I${PROJECT_SOURCE_DIR}/src"
                             -idirafter "${FFTW_INCLUDE_DIR}"
                             -MD -MF "${object}.d" -MT "${object}" -c "${PROJECT_SOURCE_DIR}/src/${source}.cpp"
                             -o "${object}"
@@ -139,7 +139,7 @@ if(UZUSHIO_SMPICXX)
             list(APPEND scale_objects "${object}")
         endforeach()
         add_custom_command(OUTPUT "${folder}/${name}" DEPENDS ${objects}
-                           COMMAND "${UZUSHIO_SMPICXX}" ${objects} ${scale_libraries_${name}} -o "${folder}/${name}"
+                           COMMAND "${UZUSHIO_SMPICXX}" -fopenmp ${objects} ${scale_libraries_${name}} -o "${folder}/${name}"
                            VERBATIM)
         list(APPEND scale_programs "${folder}/${name}")
     endforeach()

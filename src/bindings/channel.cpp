@@ -149,7 +149,8 @@ void bind_channel(nb::module_& module) {
         .def_rw("transpose_precision", &Parameters::transpose_precision)
         .def_rw("transposes", &Parameters::transposes)
         .def_rw("py", &Parameters::py)
-        .def_rw("pz", &Parameters::pz);
+        .def_rw("pz", &Parameters::pz)
+        .def_rw("threads", &Parameters::threads);
 
     nb::class_<channel::Estimate>(module, "Estimate")
         .def_ro("bytes", &channel::Estimate::bytes)
@@ -205,6 +206,7 @@ void bind_channel(nb::module_& module) {
         .def_prop_ro("fastest_rate", &Solver::fastest_rate)
         .def_prop_ro("pressure_gradient", &Solver::pressure_gradient)
         .def_prop_ro("bytes", &Solver::bytes)
+        .def_prop_ro("threads", [](const Solver& s) { return s.parameters().threads; })
         .def_prop_ro("planes", [](Solver& s) { return pair(s.planes()); })
         .def_prop_ro("waves", [](Solver& s) { return pair(s.transform().waves()); })
         .def_prop_ro("modes_x", [](Solver& s) { return s.transform().modes().kx; })

@@ -88,6 +88,12 @@ void SectionMonitor::add_work(const Work& work) {
         sections_[static_cast<std::size_t>(open_.back().section)].work += work;
 }
 
+void SectionMonitor::add_work_of(const SectionMonitor& other) {
+    for (const Totals& totals : other.sections_)
+        if (active_ && totals.parent < 0)
+            sections_[static_cast<std::size_t>(find(totals.name))].work += totals.work;
+}
+
 double SectionMonitor::elapsed() const { return seconds_between(start_, Clock::now()); }
 
 void SectionMonitor::reset(double earlier) {

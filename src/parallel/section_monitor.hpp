@@ -51,6 +51,9 @@ class SectionMonitor {
     void add_section(std::string_view name, double seconds);
     /// Add to the work of the open section; no effect if none is open.
     void add_work(const Work& work);
+    /// Add the work of the outermost sections of `other`, which another thread has recorded, to
+    /// those of the same names inside the open one.
+    void add_work_of(const SectionMonitor& other);
 
     /// Return the sections in the order of their first begin: each after the one around it. Open
     /// ones count up to the last end.

@@ -40,6 +40,14 @@ class Traffic {
         sent.messages += messages;
         sent.bytes += bytes;
     }
+    Traffic& operator+=(const Traffic& other) {
+        for (std::size_t kind = 0; kind < sent_.size(); ++kind) {
+            sent_[kind].exchanges += other.sent_[kind].exchanges;
+            sent_[kind].messages += other.sent_[kind].messages;
+            sent_[kind].bytes += other.sent_[kind].bytes;
+        }
+        return *this;
+    }
     void reset() { sent_ = {}; }
 
   private:

@@ -9,7 +9,7 @@ from typing import Any
 import channel_job
 import numpy as np
 import pytest
-from channel_cases import core, faces
+from channel_cases import core, parameters
 from conftest import Run
 
 JOB = Path(__file__).with_name("channel_job.py")
@@ -91,6 +91,27 @@ def test_a_flow_is_the_same_however_planes_are_exchanged(mpi_run: Run, py: int, 
     assert done.stdout.strip() == "same"
 
 
+@pytest.mark.parametrize(
+    ("py", "pz", "scheme", "transposes"),
+    [
+        (1, 1, "pipelined", "messages"),
+        (1, 2, "pipelined", "messages"),
+        (1, 3, "transpose", "messages"),
+        (1, 2, "partitioned", "messages"),
+        (2, 1, "pipelined", "messages"),
+        (2, 2, "pipelined", "overlapped"),
+        (3, 1, "pipelined", "shared_memory"),
+    ],
+)
+def test_threads_change_no_bit(
+    mpi_run: Run, py: int, pz: int, scheme: str, transposes: str
+) -> None:
+    job = JOB.with_name("channel_threads_job.py")
+    done = mpi_run(py * pz, [job, py, pz, scheme, transposes], timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "same"
+
+
 def deviation(one: Result, other: Result) -> float:
     """Maximum difference of the velocities, over the maximum of each."""
     return max(float(abs(one[c] - other[c]).max() / abs(one[c]).max()) for c in "uvw")
@@ -127,16 +148,10 @@ def estimate(
     precision: str = "double",
     transposes: str = "messages",
 ) -> core.Estimate:
-    parameters = core.Parameters()
-    parameters.nx, parameters.ny, nz = channel_job.SIZE
-    parameters.lx = parameters.ly = 6.0
-    parameters.viscosity, parameters.drive = 0.02, 0.5
-    parameters.faces = faces(nz).tolist()
-    parameters.py, parameters.pz, parameters.scheme = py, pz, scheme
-    parameters.forcing = getattr(core.Forcing, forcing)
-    parameters.transpose_precision = core.SentPrecision[precision]
-    parameters.transposes = core.Transposes[transposes]
-    return core.estimate(parameters)
+    chosen = parameters(channel_job.SIZE, (py, pz), scheme, transposes)
+    chosen.forcing = getattr(core.Forcing, forcing)
+    chosen.transpose_precision = core.SentPrecision[precision]
+    return core.estimate(chosen)
 
 
 @pytest.mark.parametrize(
@@ -174,13 +189,8 @@ def test_transposed_takes_two_all_to_alls_more_for_each_of_four_solves_a_substep
 
 def test_bytes_of_other_solves_do_not_grow_with_the_cells_in_z() -> None:
     def sent(nz: int, scheme: str, kind: str) -> int:
-        parameters = core.Parameters()
-        parameters.nx = parameters.ny = 64
-        parameters.lx = parameters.ly = 6.0
-        parameters.viscosity, parameters.drive = 0.02, 0.5
-        parameters.faces = faces(nz).tolist()
-        parameters.py, parameters.pz, parameters.scheme = 1, 4, scheme
-        return int(core.estimate(parameters).traffic[kind][2])
+        chosen = parameters((64, 64, nz), (1, 4), scheme, "messages")
+        return int(core.estimate(chosen).traffic[kind][2])
 
     assert sent(64, "pipelined", "pipeline z") == sent(256, "pipelined", "pipeline z")
     assert sent(64, "partitioned", "interfaces z") == sent(256, "partitioned", "interfaces z")

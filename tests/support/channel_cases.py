@@ -37,21 +37,34 @@ def make(
     transposes: str = "shared_memory",
     box: tuple[float, float] = (2 * np.pi, 2 * np.pi),
     ranks: tuple[int, int] = (1, 1),
+    threads: int = 1,
     comm: MPI.Comm = MPI.COMM_SELF,
 ) -> core.Solver:
     """Return a solver with velocity zero on (nx, ny, nz) points."""
-    parameters = core.Parameters()
-    parameters.nx, parameters.ny = n[0], n[1]
-    parameters.lx, parameters.ly = box
-    parameters.faces = (faces(n[2]) if z is None else z).tolist()
-    parameters.viscosity, parameters.drive = viscosity, drive
-    parameters.forcing = getattr(core.Forcing, forcing)
-    parameters.dealiasing = getattr(core.Dealiasing, dealiasing)
-    parameters.scheme = scheme
-    parameters.transposes = core.Transposes[transposes]
-    parameters.transpose_precision = core.SentPrecision[transpose_precision]
-    parameters.py, parameters.pz = ranks
-    return core.Solver(parameters, comm.handle, SectionMonitor().core)
+    chosen = parameters(n, ranks, scheme, transposes, threads)
+    chosen.lx, chosen.ly = box
+    if z is not None:
+        chosen.faces = z.tolist()
+    chosen.viscosity, chosen.drive = viscosity, drive
+    chosen.forcing = getattr(core.Forcing, forcing)
+    chosen.dealiasing = getattr(core.Dealiasing, dealiasing)
+    chosen.transpose_precision = core.SentPrecision[transpose_precision]
+    return core.Solver(chosen, comm.handle, SectionMonitor().core)
+
+
+def parameters(
+    n: tuple[int, int, int], ranks: tuple[int, int], scheme: str, transposes: str, threads: int = 1
+) -> core.Parameters:
+    """Return parameters of a channel of (nx, ny, nz) points on (py, pz) ranks."""
+    chosen = core.Parameters()
+    chosen.nx, chosen.ny = n[0], n[1]
+    chosen.lx = chosen.ly = 6.0
+    chosen.faces = faces(n[2]).tolist()
+    chosen.viscosity = 0.02
+    chosen.scheme = scheme
+    chosen.transposes = core.Transposes[transposes]
+    (chosen.py, chosen.pz), chosen.threads = ranks, threads
+    return chosen
 
 
 def stir(solver: core.Solver, z: np.ndarray, amplitude: float = 1.0, most: int = 3) -> None:

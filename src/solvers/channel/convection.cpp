@@ -1,14 +1,9 @@
 #include "solvers/channel/convection.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numbers>
-#include <utility>
+#include "linalg/threads.hpp"
 
 namespace uzushio::channel {
 
-using parallel::AlignedArray;
 using parallel::block;
 using parallel::Exchange;
 namespace section = parallel::section;
@@ -17,297 +12,85 @@ namespace {
 
 constexpr int tag_flux = 31;
 
-constexpr int rows_at_a_time = 4; ///< so that their products stay in cache
-
-/// Operations of the kernels below for one point or one mode.
-constexpr double multiply_flops = 22, max_rate_flops = 6, combine_flops = 35;
-
-/// Rows of u and v in a cell and in the cell above, and of w at the cell's lower and upper face.
-struct Cell {
-    const double *u, *v, *w, *u_above, *v_above, *w_above;
+/// Tells the threads that wait for a part that it has ended, by an exception too.
+struct Completion {
+    linalg::ThreadProgress& progress;
+    int part;
+    ~Completion() { progress.complete(part, 1); }
 };
-
-/// Compute the seven products of a row, `pitch` apart: uu - ww, uv, vv - ww at the cell; uw, vw
-/// through the upper face for the u and v equations; wu, wv along the upper face for the w
-/// equation. `share`: the cell's part of the height of both cells.
-void multiply(int n, double share, const Cell& cell, double* products, std::ptrdiff_t pitch) {
-    const double* __restrict u = cell.u;
-    const double* __restrict v = cell.v;
-    const double* __restrict w = cell.w;
-    const double* __restrict u_above = cell.u_above;
-    const double* __restrict v_above = cell.v_above;
-    const double* __restrict w_above = cell.w_above;
-    double* __restrict uu = products;
-    double* __restrict uv = uu + pitch;
-    double* __restrict vv = uv + pitch;
-    double* __restrict uw = vv + pitch;
-    double* __restrict vw = uw + pitch;
-    double* __restrict wu = vw + pitch;
-    double* __restrict wv = wu + pitch;
-    const double share_above = 1.0 - share;
-#pragma omp simd
-    for (int i = 0; i < n; ++i) {
-        const double centre = 0.5 * (w[i] + w_above[i]);
-        const double ww = centre * centre;
-        uu[i] = u[i] * u[i] - ww;
-        uv[i] = u[i] * v[i];
-        vv[i] = v[i] * v[i] - ww;
-        uw[i] = w_above[i] * 0.5 * (u[i] + u_above[i]);
-        vw[i] = w_above[i] * 0.5 * (v[i] + v_above[i]);
-        wu[i] = w_above[i] * (share * u[i] + share_above * u_above[i]);
-        wv[i] = w_above[i] * (share * v[i] + share_above * v_above[i]);
-    }
-}
-
-/// Return the maximum of |u| a + |v| b + |w| c over a row, and add its sum to `sum`.
-double max_rate(int n, double a, double b, double c, const Cell& cell, double& sum) {
-    const double* __restrict u = cell.u;
-    const double* __restrict v = cell.v;
-    const double* __restrict w = cell.w;
-    const double* __restrict w_above = cell.w_above;
-    double peak = 0;
-    double total = 0;
-#pragma omp simd reduction(max : peak) reduction(+ : total)
-    for (int i = 0; i < n; ++i) {
-        const double below = std::fabs(w[i]);
-        const double above = std::fabs(w_above[i]);
-        const double rate =
-            std::fabs(u[i]) * a + std::fabs(v[i]) * b + (below > above ? below : above) * c;
-        peak = rate > peak ? rate : peak;
-        total += rate;
-    }
-    sum += total;
-    return peak;
-}
 
 } // namespace
 
 Convection::Convection(const Parameters& p, const ProcessGrid& grid, const WallGrid& wall,
                        parallel::SectionMonitor& sections, parallel::Traffic& traffic)
-    : grid_(grid), wall_(wall), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
-      slot_sets_(slot_sets(p)),
-      overlapped_(slot_sets_ > 1 && p.transposes == Transposes::overlapped),
-      transform_(grid, Modes::of(p.nx, p.ny, p.dealiasing),
-                 PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py()),
-                 slots * slot_sets(p), sections, traffic, p.transpose_precision, p.transposes),
-      pitch_((transform_.modes().mx + 7) / 8 * 8), per_dx_(2 * transform_.modes().kx / p.lx),
-      per_dy_(2 * transform_.modes().ky / p.ly), sections_(sections), traffic_(traffic) {
-    const auto plane = static_cast<std::size_t>(pitch_ * transform_.rows().size());
-    for (auto* values : {&u_, &v_, &w_, &u_above_, &v_above_, &w_above_})
-        *values = AlignedArray<double>(plane);
-    scratch_ = AlignedArray<double>(static_cast<std::size_t>(pitch_ * 7 * rows_at_a_time));
-    flux_ = AlignedArray<double>(static_cast<std::size_t>(transform_.local_modes()) * 4);
-    incoming_ = AlignedArray<double>(grid.pz() > 1 ? flux_.size() : 0);
-    for (int i = transform_.waves().begin; i < transform_.waves().end; ++i)
-        kx_.push_back(2 * std::numbers::pi * i / p.lx);
-    for (int j = 0; j < transform_.modes().columns_y(); ++j)
-        ky_.push_back(2 * std::numbers::pi * transform_.modes().wave_y(j) / p.ly);
+    : grid_(grid), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
+      threads_(p.threads), sections_(sections), traffic_(traffic),
+      records_(parts(p, planes_.size()), sections, traffic) {
+    const int count = parts(p, planes_.size());
+    for (int part = 0; part < count; ++part) {
+        const bool own_grid = grid.py() > 1 && part + 1 < count;
+        if (own_grid)
+            grids_.push_back(grid.duplicate());
+        parts_.emplace_back(p, own_grid ? grids_.back() : grid, wall,
+                            block(planes_.size(), count, count - 1 - part), records_.sections(part),
+                            records_.traffic(part));
+    }
+    incoming_ =
+        parallel::AlignedArray<double>(grid.pz() > 1 ? parts_.front().upper_flux().size() : 0);
 }
 
 std::size_t Convection::bytes() const {
-    return transform_.bytes() + 6 * u_.bytes() + scratch_.bytes() + flux_.bytes() +
-           incoming_.bytes();
+    std::size_t sum = incoming_.bytes();
+    for (const auto& part : parts_)
+        sum += part.bytes();
+    return sum;
+}
+
+void Convection::replan() {
+    for (auto& part : parts_)
+        part.transform().replan();
 }
 
 double Convection::evaluate_with_rate(const Velocity& velocity, const Velocity& n) {
-    measures_rate_ = true;
-    max_rate_ = 0;
-    rate_sum_ = 0;
-    evaluate(velocity, n);
-    measures_rate_ = false;
-    return std::isfinite(rate_sum_) ? max_rate_ : std::numeric_limits<double>::infinity();
+    evaluate(velocity, n, true);
+    double rate = 0;
+    for (const auto& part : parts_)
+        rate = std::max(rate, part.max_rate());
+    return rate;
 }
 
-void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
+void Convection::evaluate(const Velocity& velocity, const Velocity& n, bool measures_rate) {
     const parallel::Section whole(sections_, "convection", {.bytes = bytes_of(field_passes)});
-    std::fill_n(flux_.data(), flux_.size(), 0.0);
-
-    // Below the first upper face: u and v of the first cell, w of its lower face.
-    const Batch below{-1, 1, 0};
-    start(velocity, below);
-    end_inverse(below);
-    for (int r = 0; r < transform_.rows().size(); ++r) {
-        transform_.to_physical(in_u, 0, r, row(u_, r));
-        transform_.to_physical(in_v, 0, r, row(v_, r));
-        transform_.to_physical(in_w, 0, r, row(w_, r));
-    }
-    const double row_flops = transform_.row_flops();
-    sections_.lap(section::fft, {.flops = 3 * row_flops * transform_.rows().size()});
-
-    const int batches = (planes_.size() + transform_.batch() - 1) / transform_.batch();
-    start(velocity, batch(0));
-    for (int b = 0; b < batches; ++b) {
-        const Batch here = batch(b);
-        end_inverse(here);
-        if (overlapped_ && b + 1 < batches)
-            start(velocity, batch(b + 1));
-        for (int plane = 0; plane < here.count; ++plane)
-            products(here, plane);
-        for (int slot = uu; slot < slots; ++slot)
-            transform_.begin_forward(here.first_slot + slot, here.count);
-        transform_.publish();
-        if (!overlapped_ && b + 1 < batches)
-            start(velocity, batch(b + 1));
-        if (!overlapped_)
-            combine(n, here);
-        else if (b > 0)
-            combine(n, batch(b - 1));
-    }
-    if (overlapped_)
-        combine(n, batch(batches - 1));
-    flux_from_below(n);
-}
-
-Convection::Batch Convection::batch(int index) const {
-    const int first = index * transform_.batch();
-    return {first, std::min(transform_.batch(), planes_.size() - first),
-            index % slot_sets_ * slots};
-}
-
-void Convection::start(const Velocity& velocity, const Batch& batch) {
-    const int total = planes_.size();
-    const auto [first, count, first_slot] = batch;
-    // There is no cell above the upper wall, where w and the fluxes are zero.
-    const bool top = planes_.end == wall_.cells();
-    const parallel::Range cells{0, top ? total : total + 1};
-    transform_.begin_inverse(first_slot + in_u, velocity.u, first + 1, count, cells);
-    transform_.begin_inverse(first_slot + in_v, velocity.v, first + 1, count, cells);
-    transform_.begin_inverse(first_slot + in_w, velocity.w, first, count, {-1, total});
-    transform_.publish();
-}
-
-void Convection::end_inverse(const Batch& batch) {
-    for (const Slot slot : {in_u, in_v, in_w})
-        transform_.end_inverse(batch.first_slot + slot);
-}
-
-void Convection::products(const Batch& batch, int plane) {
-    const int n = transform_.modes().mx;
-    const int global = planes_.begin + batch.first + plane;
-    const double height = wall_.height(global);
-    const bool last = global + 1 == wall_.cells();
-    const double share = last ? 1.0 : height / (height + wall_.height(global + 1));
-    const auto scratch = [&](int r, int product) {
-        return scratch_.data() + (std::ptrdiff_t{r} * 7 + product) * pitch_;
-    };
-    const int rows = transform_.rows().size();
-    const double row_flops = transform_.row_flops();
-    const double point_flops = multiply_flops + (measures_rate_ ? max_rate_flops : 0);
-    int products = 0; // rows transformed back since the last lap: a clock is read twice a pass
-    for (int first = 0; first < rows; first += rows_at_a_time) {
-        const int end = std::min(rows, first + rows_at_a_time);
-        for (int r = first; r < end; ++r) {
-            transform_.to_physical(batch.first_slot + in_u, plane, r, row(u_above_, r));
-            transform_.to_physical(batch.first_slot + in_v, plane, r, row(v_above_, r));
-            transform_.to_physical(batch.first_slot + in_w, plane, r, row(w_above_, r));
+    const int count = static_cast<int>(parts_.size());
+    linalg::ThreadProgress completed(count);
+    parallel::on_threads(threads_, count, [&](int index) {
+        const auto at = static_cast<std::size_t>(index);
+        {
+            const Completion completion{completed, index};
+            parts_[at].evaluate(velocity, n, measures_rate);
         }
-        sections_.lap(section::fft, {.flops = row_flops * (3 * (end - first) + 7 * products)});
-        for (int r = first; r < end; ++r) {
-            const Cell cell{row(u_, r),       row(v_, r),       row(w_, r),
-                            row(u_above_, r), row(v_above_, r), row(w_above_, r)};
-            if (measures_rate_)
-                max_rate_ =
-                    std::max(max_rate_, max_rate(n, per_dx_, per_dy_, std::numbers::inv_pi / height,
-                                                 cell, rate_sum_));
-            multiply(n, share, cell, scratch(r - first, 0), pitch_);
-        }
-        sections_.lap(section::pointwise, {.flops = point_flops * n * (end - first)});
-        for (int r = first; r < end; ++r)
-            for (int slot = uu; slot < slots; ++slot)
-                transform_.to_spectral(batch.first_slot + slot, batch.count, plane, r,
-                                       scratch(r - first, slot - uu));
-        products = end - first;
-        if (overlapped_) {
-            sections_.lap(section::fft, {.flops = row_flops * 7 * products});
-            products = 0;
-            transform_.progress();
-        }
-    }
-    sections_.lap(section::fft, {.flops = row_flops * 7 * products});
-    std::swap(u_, u_above_);
-    std::swap(v_, v_above_);
-    std::swap(w_, w_above_);
+        if (index + 1 == count)
+            return;
+        completed.wait_for(index + 1, 1);
+        parts_[at].add_lower_flux(n, parts_[at + 1].upper_flux());
+    });
+    records_.collect();
+    exchange_flux(n);
 }
 
-void Convection::combine(const Velocity& n, const Batch& batch) {
-    for (int slot = uu; slot < slots; ++slot)
-        transform_.end_forward(batch.first_slot + slot);
-    for (int plane = 0; plane < batch.count; ++plane)
-        combine(n, batch.first_slot, plane, batch.first + plane);
-    sections_.lap(section::pointwise,
-                  {.flops = combine_flops * batch.count * transform_.local_modes()});
-}
-
-void Convection::combine(const Velocity& n, int first_slot, int plane, int k) {
-    const auto& modes = transform_.modes();
-    const double scale = 1.0 / (static_cast<double>(modes.mx) * modes.my);
-    const double per_height = 1.0 / wall_.height(planes_.begin + k);
-    const int waves = transform_.waves().size();
-    const double* __restrict kx = kx_.data();
-    for (int j = 0; j < modes.columns_y(); ++j) {
-        const double* __restrict term[slots];
-        for (int slot = uu; slot < slots; ++slot)
-            term[slot] =
-                reinterpret_cast<const double*>(transform_.column(first_slot + slot, plane, j));
-        const std::ptrdiff_t at = std::ptrdiff_t{j} * waves;
-        const std::ptrdiff_t size = transform_.local_modes();
-        double* __restrict flux_u_re = flux_.data() + at;
-        double* __restrict flux_u_im = flux_u_re + size;
-        double* __restrict flux_v_re = flux_u_im + size;
-        double* __restrict flux_v_im = flux_v_re + size;
-        double* __restrict u_re = n.u.re(k) + at;
-        double* __restrict u_im = n.u.im(k) + at;
-        double* __restrict v_re = n.v.re(k) + at;
-        double* __restrict v_im = n.v.im(k) + at;
-        double* __restrict w_re = n.w.re(k) + at;
-        double* __restrict w_im = n.w.im(k) + at;
-        const double ky = ky_[static_cast<std::size_t>(j)];
-#pragma omp simd
-        for (int i = 0; i < waves; ++i) {
-            const double uw_re = scale * term[uw][2 * i], uw_im = scale * term[uw][2 * i + 1];
-            const double vw_re = scale * term[vw][2 * i], vw_im = scale * term[vw][2 * i + 1];
-            const double a = scale * kx[i];
-            const double b = scale * ky;
-            u_re[i] = a * term[uu][2 * i + 1] + b * term[uv][2 * i + 1] -
-                      (uw_re - flux_u_re[i]) * per_height;
-            u_im[i] =
-                -a * term[uu][2 * i] - b * term[uv][2 * i] - (uw_im - flux_u_im[i]) * per_height;
-            v_re[i] = a * term[uv][2 * i + 1] + b * term[vv][2 * i + 1] -
-                      (vw_re - flux_v_re[i]) * per_height;
-            v_im[i] =
-                -a * term[uv][2 * i] - b * term[vv][2 * i] - (vw_im - flux_v_im[i]) * per_height;
-            w_re[i] = a * term[wu][2 * i + 1] + b * term[wv][2 * i + 1];
-            w_im[i] = -a * term[wu][2 * i] - b * term[wv][2 * i];
-            flux_u_re[i] = uw_re;
-            flux_u_im[i] = uw_im;
-            flux_v_re[i] = vw_re;
-            flux_v_im[i] = vw_im;
-        }
-    }
-}
-
-void Convection::flux_from_below(const Velocity& n) {
+void Convection::exchange_flux(const Velocity& n) {
     // The rank below computes the flux through this rank's lowest face last.
     if (grid_.pz() == 1)
         return;
-    const auto size = static_cast<std::ptrdiff_t>(flux_.size());
-    MPI_Sendrecv(flux_.data(), static_cast<int>(size), MPI_DOUBLE, grid_.above(), tag_flux,
-                 incoming_.data(), static_cast<int>(size), MPI_DOUBLE, grid_.below(), tag_flux,
-                 grid_.column().get(), MPI_STATUS_IGNORE);
+    const auto flux = parts_.front().upper_flux();
+    const auto count = static_cast<int>(flux.size());
+    MPI_Sendrecv(flux.data(), count, MPI_DOUBLE, grid_.above(), tag_flux, incoming_.data(), count,
+                 MPI_DOUBLE, grid_.below(), tag_flux, grid_.column().get(), MPI_STATUS_IGNORE);
     const bool sends = grid_.above() != MPI_PROC_NULL;
-    traffic_.add(Exchange::halo, sends ? 1 : 0, sends ? 8LL * size : 0);
+    traffic_.add(Exchange::halo, sends ? 1 : 0, sends ? 8LL * count : 0);
     sections_.lap(section::wait);
-    if (grid_.below() == MPI_PROC_NULL)
-        return;
-    const double per_height = 1.0 / wall_.height(planes_.begin);
-    const double* __restrict flux = incoming_.data();
-    const std::ptrdiff_t part = size / 4;
-    for (double* __restrict out : {n.u.re(0), n.u.im(0), n.v.re(0), n.v.im(0)}) {
-        for (std::ptrdiff_t m = 0; m < part; ++m)
-            out[m] += flux[m] * per_height;
-        flux += part;
-    }
-    sections_.lap(section::pointwise);
+    if (grid_.below() != MPI_PROC_NULL)
+        parts_.back().add_lower_flux(n, {incoming_.data(), incoming_.size()});
 }
 
 } // namespace uzushio::channel

@@ -44,15 +44,20 @@ std::int64_t memory(const Parameters& p, const Modes& m, const Part& part) {
     const std::int64_t modes_side = m.my * (shared ? part.batch * part.waves : part.pitch);
     const std::int64_t slot =
         (modes_side + 3) / 4 * 4 * complex + (sends ? part.batch * part.rows * m.kx * sent : 0);
-    const std::int64_t slots = Convection::slot_sets(p) * (velocities + products);
+    const std::int64_t slots = ConvectionPart::slot_sets(p) * (velocities + products);
     const std::int64_t row = (m.mx + 7) / 8 * 8;
-    const std::int64_t convection =
-        (6 * part.rows + 28) * row * real + (tall ? 8 : 4) * part.modes * real;
+    const std::int64_t parts = Convection::parts(p, static_cast<int>(part.planes));
+    const std::int64_t part_bytes =
+        slots * slot + (m.mx / 2 + 1) * complex + (6 * part.rows + 28) * row * real;
+    // Fluxes through the upper face of each part, and of its lowest plane unless at a wall.
+    const std::int64_t fluxes = 2 * parts - (part.below ? 0 : 1) + (tall ? 1 : 0);
+    const std::int64_t convection = parts * part_bytes + fluxes * 4 * part.modes * real;
     const std::int64_t halo = tall ? 32 * part.modes * real : 0;
     std::int64_t solve = 0;
     if (!tall || p.scheme == "pipelined")
-        solve = Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
-                (1 + (tall ? sweeps * 2 * Pipelined::max_in_flight * max_values : 0));
+        solve = Pipelined::parts(static_cast<int>(part.modes), p.pz, p.threads) *
+                Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
+                (1 + (tall ? sweeps * 2 * ChunkSweeps::max_in_flight * max_values : 0));
     else if (p.scheme == "partitioned")
         solve = static_cast<std::int64_t>(Partitioned::bytes_of(
                     static_cast<int>(part.ends), static_cast<int>(part.all_ends),
@@ -61,22 +66,25 @@ std::int64_t memory(const Parameters& p, const Modes& m, const Part& part) {
                 8 * part.modes;
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
-                (p.nz() + 2) * 256 + 8 * part.modes;
-    return fields * field + 2 * part.modes * real + slots * slot + (m.mx / 2 + 1) * complex +
-           convection + halo + solve * real;
+                p.threads * (p.nz() + 2) * 256 + 8 * part.modes;
+    return fields * field + 2 * part.modes * real + convection + halo + solve * real;
 }
 
 Traffic one_step(const Parameters& p, const Modes& m, const Part& part) {
     Traffic traffic;
     if (p.py > 1) {
         auto& sent = traffic[Exchange::transpose_xy];
-        const std::int64_t batches = (part.planes + part.batch - 1) / part.batch;
-        sent.exchanges = substeps * (velocities * (batches + 1) + products * batches);
+        const int parts = Convection::parts(p, static_cast<int>(part.planes));
+        for (int thread = 0; thread < parts; ++thread) {
+            const auto planes = block(static_cast<int>(part.planes), parts, thread).size();
+            const std::int64_t batches = (planes + part.batch - 1) / part.batch;
+            sent.exchanges += substeps * (velocities * (batches + 1) + products * batches);
+        }
         const bool sends = p.transposes != Transposes::shared_memory;
         sent.messages = sends ? sent.exchanges * (p.py - 1) : 0;
         const auto precision = sends ? p.transpose_precision : SentPrecision::full;
         sent.bytes = substeps * PlaneTransform::sent_bytes(precision) *
-                     (velocities * (part.planes + 1) * part.waves * (m.my - part.rows) +
+                     (velocities * (part.planes + parts) * part.waves * (m.my - part.rows) +
                       products * part.planes * part.rows * (m.kx - part.waves));
     }
     const int up = part.above ? 1 : 0;

@@ -30,6 +30,7 @@ struct Parameters {
     Transposes transposes = Transposes::shared_memory;
     int py = 1;
     int pz = 1;
+    int threads = 1; ///< of a rank, the same number on all
 
     [[nodiscard]] int nz() const { return static_cast<int>(faces.size()) - 1; }
 };

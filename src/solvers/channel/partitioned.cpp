@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "solvers/channel/chunks.hpp"
 #include "solvers/channel/thomas.hpp"
 
 namespace uzushio::channel {
@@ -87,11 +88,12 @@ std::int64_t Partitioned::max_count(int rows, int total_rows, std::int64_t modes
 }
 
 Partitioned::Partitioned(const TridiagonalSetup& setup)
-    : grid_(setup.grid), modes_(setup.modes), max_values_(row_values(setup.max_values)),
+    : grid_(setup.grid), threads_(setup.threads), modes_(setup.modes),
+      max_values_(row_values(setup.max_values)),
       planes_(block(setup.planes, grid_.pz(), grid_.column().rank())),
       mine_(block(modes_, grid_.pz(), grid_.column().rank())),
       halo_(grid_, static_cast<std::size_t>(2 * modes_), 1, setup.sections, setup.traffic),
-      sections_(setup.sections), traffic_(setup.traffic) {
+      sections_(setup.sections), traffic_(setup.traffic), records_(threads_, sections_, traffic_) {
     for (int r = 0; r < grid_.pz(); ++r) {
         first_row_.push_back(total_rows_);
         rows_of_.push_back(interface_rows(block(setup.planes, grid_.pz(), r).size()));
@@ -112,32 +114,32 @@ void Partitioned::solve(std::span<const SolveStage> stages) {
     for (const SolveStage& stage : stages) {
         for (const auto& field : stage.carried)
             halo_.exchange({&field, 1}, {});
-        const auto for_chunks = [&](auto&& work) {
-            for (int m = 0; m < modes_; m += chunk_size)
-                work(Range{m, std::min(modes_, m + chunk_size)});
-        };
         const double systems = static_cast<double>(stage.systems.size());
-        for_chunks([&](Range chunk) {
+        for_chunks(threads_, modes_, chunk_size, [&](int thread, Range chunk) {
+            auto& sections = records_.sections(thread);
             if (stage.before)
                 stage.before(chunk);
-            sections_.lap(section::pointwise, {.flops = stage.before_flops * chunk.size()});
+            sections.lap(section::pointwise, {.flops = stage.before_flops * chunk.size()});
             for (const System& system : stage.systems)
                 eliminate_inner(system, chunk);
-            sections_.lap(section::tridiagonal,
-                          {.flops = (factor_flops * systems + side_flops * sides_of(stage)) *
-                                    planes_.size() * chunk.size()});
+            sections.lap(section::tridiagonal,
+                         {.flops = (factor_flops * systems + side_flops * sides_of(stage)) *
+                                   planes_.size() * chunk.size()});
         });
+        records_.collect();
         send_interfaces(stage);
         solve_interfaces(stage);
         return_interfaces(stage);
-        for_chunks([&](Range chunk) {
+        for_chunks(threads_, modes_, chunk_size, [&](int thread, Range chunk) {
+            auto& sections = records_.sections(thread);
             for (const System& system : stage.systems)
                 substitute_inner(system, chunk);
-            sections_.lap(section::tridiagonal);
+            sections.lap(section::tridiagonal);
             if (stage.after)
                 stage.after(chunk);
-            sections_.lap(section::pointwise, {.flops = stage.after_flops * chunk.size()});
+            sections.lap(section::pointwise, {.flops = stage.after_flops * chunk.size()});
         });
+        records_.collect();
     }
 }
 

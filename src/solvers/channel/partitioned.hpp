@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "parallel/aligned_array.hpp"
+#include "parallel/thread_records.hpp"
 #include "solvers/channel/halo.hpp"
 #include "solvers/channel/tridiagonal.hpp"
 
@@ -43,6 +44,7 @@ class Partitioned final : public TridiagonalSolver {
     [[nodiscard]] int plane(int row) const { return row == 0 ? 0 : planes_.size() - 1; }
 
     const ProcessGrid& grid_;
+    int threads_;
     int modes_;
     int max_values_; ///< of an interface row for one mode
     parallel::Range planes_;
@@ -55,6 +57,7 @@ class Partitioned final : public TridiagonalSolver {
     Halo halo_;
     parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
+    parallel::ThreadRecords records_;
 };
 
 } // namespace uzushio::channel

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "parallel/threads.hpp"
 #include "solvers/channel/thomas.hpp"
 
 namespace uzushio::channel {
@@ -13,7 +14,12 @@ namespace section = parallel::section;
 
 namespace {
 
-constexpr int first_tag = 21;
+constexpr int first_tag = 41;
+
+int chunk_count(int modes, int pz) {
+    const int chunk = Pipelined::chunk_size(modes, pz);
+    return (modes + chunk - 1) / chunk;
+}
 
 /// Return the values that a rank sends up for one mode: the factor of each system, and re and im of
 /// each unknown and of each carried field.
@@ -84,13 +90,15 @@ auto unpack(const double* message, Range chunk) {
 
 } // namespace
 
-Pipelined::Pipelined(const TridiagonalSetup& setup)
+ChunkSweeps::ChunkSweeps(const TridiagonalSetup& setup, Range chunks, int thread,
+                         parallel::SectionMonitor& sections, parallel::Traffic& traffic)
     : grid_(setup.grid), modes_(setup.modes),
       planes_(parallel::block(setup.planes, grid_.pz(), grid_.column().rank()).size()),
       first_(parallel::block(setup.planes, grid_.pz(), grid_.column().rank()).begin),
-      chunk_(chunk_size(modes_, grid_.pz())), chunks_((modes_ + chunk_ - 1) / chunk_),
+      chunk_(Pipelined::chunk_size(modes_, grid_.pz())), first_chunk_(chunks.begin),
+      chunks_(chunks.size()), first_tag_(first_tag + 2 * setup.max_stages * thread),
       sweeps_(static_cast<std::size_t>(2 * setup.max_stages)),
-      pivot_(static_cast<std::size_t>(chunk_)), sections_(setup.sections), traffic_(setup.traffic) {
+      pivot_(static_cast<std::size_t>(chunk_)), sections_(sections), traffic_(traffic) {
     for (auto& messages : sweeps_) {
         const int size = grid_.pz() > 1 ? max_in_flight * setup.max_values * chunk_ : 0;
         messages.outgoing = parallel::AlignedArray<double>(static_cast<std::size_t>(size));
@@ -100,25 +108,19 @@ Pipelined::Pipelined(const TridiagonalSetup& setup)
     }
 }
 
-std::size_t Pipelined::bytes() const {
+std::size_t ChunkSweeps::bytes() const {
     std::size_t sum = pivot_.bytes();
     for (const auto& messages : sweeps_)
         sum += messages.outgoing.bytes() + messages.incoming.bytes();
     return sum;
 }
 
-int Pipelined::chunk_size(int modes, int pz) {
-    constexpr int cached = 256;
-    if (pz == 1)
-        return std::min(modes, cached);
-    return std::clamp(modes / (16 * pz), std::min(modes, 64), cached);
+Range ChunkSweeps::chunk(int index) const {
+    const int begin = (first_chunk_ + index) * chunk_;
+    return {begin, std::min(modes_, begin + chunk_)};
 }
 
-Range Pipelined::chunk(int index) const {
-    return {index * chunk_, std::min(modes_, (index + 1) * chunk_)};
-}
-
-void Pipelined::solve(std::span<const SolveStage> stages) {
+void ChunkSweeps::solve(std::span<const SolveStage> stages) {
     assert(2 * stages.size() <= sweeps_.size());
     const int sweeps = 2 * static_cast<int>(stages.size());
     const int last = grid_.pz() - 1;
@@ -143,66 +145,71 @@ void Pipelined::solve(std::span<const SolveStage> stages) {
                 down(stage(sweep), messages(sweep), index);
         }
     for (int sweep = 0; sweep < sweeps; ++sweep)
-        MPI_Waitall(max_in_flight, messages(sweep).sends.data(), MPI_STATUSES_IGNORE);
+        for (MPI_Request& send : messages(sweep).sends)
+            grid_.turn().wait(send);
     sections_.lap(section::wait);
 }
 
-void Pipelined::start(SweepMessages& messages, const SolveStage& stage, int sweep) {
+void ChunkSweeps::start(SweepMessages& messages, const SolveStage& stage, int sweep) {
     const bool upward = sweep % 2 == 0;
     messages.values = upward ? values_up(stage) : values_down(stage);
     messages.from = upward ? grid_.below() : grid_.above();
     messages.to = upward ? grid_.above() : grid_.below();
-    messages.tag = first_tag + sweep;
+    messages.tag = first_tag_ + sweep;
     for (int index = 0; index < std::min(max_in_flight, chunks_); ++index)
         start_receive(messages, index);
 }
 
-void Pipelined::start_receive(SweepMessages& messages, int index) {
+void ChunkSweeps::start_receive(SweepMessages& messages, int index) {
     if (messages.from == MPI_PROC_NULL || index >= chunks_)
         return;
     const int slot = index % max_in_flight;
-    MPI_Irecv(messages.incoming.data() + std::ptrdiff_t{slot} * messages.values * chunk_,
-              messages.values * chunk(index).size(), MPI_DOUBLE, messages.from, messages.tag,
-              grid_.column().get(), &messages.receives[static_cast<std::size_t>(slot)]);
+    grid_.turn().call([&] {
+        MPI_Irecv(messages.incoming.data() + std::ptrdiff_t{slot} * messages.values * chunk_,
+                  messages.values * chunk(index).size(), MPI_DOUBLE, messages.from, messages.tag,
+                  grid_.column().get(), &messages.receives[static_cast<std::size_t>(slot)]);
+    });
 }
 
 /// Wait for the message of a chunk and return it, or null at the end of the column.
-const double* Pipelined::wait_for_message(SweepMessages& messages, int index) {
+const double* ChunkSweeps::wait_for_message(SweepMessages& messages, int index) {
     if (messages.from == MPI_PROC_NULL)
         return nullptr;
     const int slot = index % max_in_flight;
     sections_.lap(section::tridiagonal);
-    MPI_Wait(&messages.receives[static_cast<std::size_t>(slot)], MPI_STATUS_IGNORE);
+    grid_.turn().wait(messages.receives[static_cast<std::size_t>(slot)]);
     sections_.lap(section::wait);
     return messages.incoming.data() + std::ptrdiff_t{slot} * messages.values * chunk_;
 }
 
 /// Wait until the send buffer of a chunk is free and return it, or null at the end of the column.
-double* Pipelined::wait_for_send_buffer(SweepMessages& messages, int index) {
+double* ChunkSweeps::wait_for_send_buffer(SweepMessages& messages, int index) {
     if (messages.to == MPI_PROC_NULL)
         return nullptr;
     const int slot = index % max_in_flight;
-    MPI_Wait(&messages.sends[static_cast<std::size_t>(slot)], MPI_STATUS_IGNORE);
+    grid_.turn().wait(messages.sends[static_cast<std::size_t>(slot)]);
     return messages.outgoing.data() + std::ptrdiff_t{slot} * messages.values * chunk_;
 }
 
-void Pipelined::start_send(SweepMessages& messages, int index) {
+void ChunkSweeps::start_send(SweepMessages& messages, int index) {
     const int slot = index % max_in_flight;
     const int count = messages.values * chunk(index).size();
-    MPI_Isend(messages.outgoing.data() + std::ptrdiff_t{slot} * messages.values * chunk_, count,
-              MPI_DOUBLE, messages.to, messages.tag, grid_.column().get(),
-              &messages.sends[static_cast<std::size_t>(slot)]);
+    grid_.turn().call([&] {
+        MPI_Isend(messages.outgoing.data() + std::ptrdiff_t{slot} * messages.values * chunk_, count,
+                  MPI_DOUBLE, messages.to, messages.tag, grid_.column().get(),
+                  &messages.sends[static_cast<std::size_t>(slot)]);
+    });
     traffic_.add(Exchange::column_shift, 1, 8LL * count);
 }
 
-void Pipelined::call(const std::function<void(Range)>& work, Range chunk, double flops) {
+void ChunkSweeps::call(const std::function<void(Range)>& work, Range chunk, double flops) {
     sections_.lap(section::tridiagonal);
     if (work)
         work(chunk);
     sections_.lap(section::pointwise, {.flops = flops * chunk.size()});
 }
 
-void Pipelined::up(const SolveStage& stage, SweepMessages& messages, int index) {
+void ChunkSweeps::up(const SolveStage& stage, SweepMessages& messages, int index) {
     const auto modes = chunk(index);
     // A right-hand side that needs no value from below is computed before the wait.
     if (stage.carried.empty())
@@ -222,7 +229,7 @@ void Pipelined::up(const SolveStage& stage, SweepMessages& messages, int index) 
     sections_.lap(section::tridiagonal, {.flops = up_flops(stage) * planes_ * modes.size()});
 }
 
-void Pipelined::down(const SolveStage& stage, SweepMessages& messages, int index) {
+void ChunkSweeps::down(const SolveStage& stage, SweepMessages& messages, int index) {
     const auto modes = chunk(index);
     if (const double* message = wait_for_message(messages, index)) {
         rows_down(stage, planes_, unpack(message, modes));
@@ -238,7 +245,7 @@ void Pipelined::down(const SolveStage& stage, SweepMessages& messages, int index
     call(stage.after, modes, stage.after_flops);
 }
 
-void Pipelined::sweep_up(const System& system, Range chunk) {
+void ChunkSweeps::sweep_up(const System& system, Range chunk) {
     const auto& factors = system.factors;
     const int m = chunk.begin;
     for (int k = 0; k < planes_; ++k) {
@@ -252,7 +259,7 @@ void Pipelined::sweep_up(const System& system, Range chunk) {
     }
 }
 
-void Pipelined::sweep_down(const System& system, Range chunk) {
+void ChunkSweeps::sweep_down(const System& system, Range chunk) {
     const int m = chunk.begin;
     for (int k = planes_ - 1; k >= 0; --k) {
         const double* factor = system.factors.re(k) + m;
@@ -261,6 +268,40 @@ void Pipelined::sweep_down(const System& system, Range chunk) {
             substitute(factor, x.im(k + 1) + m, x.im(k) + m, chunk.size());
         }
     }
+}
+
+Pipelined::Pipelined(const TridiagonalSetup& setup)
+    : threads_(setup.threads),
+      records_(parts(setup.modes, setup.grid.pz(), threads_), setup.sections, setup.traffic) {
+    const int chunks = chunk_count(setup.modes, setup.grid.pz());
+    const int count = parts(setup.modes, setup.grid.pz(), threads_);
+    for (int part = 0; part < count; ++part)
+        sweeps_.emplace_back(setup, parallel::block(chunks, count, part), part,
+                             records_.sections(part), records_.traffic(part));
+}
+
+std::size_t Pipelined::bytes() const {
+    std::size_t sum = 0;
+    for (const auto& sweeps : sweeps_)
+        sum += sweeps.bytes();
+    return sum;
+}
+
+int Pipelined::chunk_size(int modes, int pz) {
+    constexpr int cached = 256;
+    if (pz == 1)
+        return std::min(modes, cached);
+    return std::clamp(modes / (16 * pz), std::min(modes, 64), cached);
+}
+
+int Pipelined::parts(int modes, int pz, int threads) {
+    return std::min(threads, chunk_count(modes, pz));
+}
+
+void Pipelined::solve(std::span<const SolveStage> stages) {
+    parallel::on_threads(threads_, static_cast<int>(sweeps_.size()),
+                         [&](int part) { sweeps_[static_cast<std::size_t>(part)].solve(stages); });
+    records_.collect();
 }
 
 } // namespace uzushio::channel

@@ -26,8 +26,9 @@ constexpr unsigned planner = FFTW_MEASURE | FFTW_DESTROY_INPUT;
 PlaneTransform::PlaneTransform(const ProcessGrid& grid, const Modes& modes, int batch, int slots,
                                parallel::SectionMonitor& sections, parallel::Traffic& traffic,
                                SentPrecision precision, Transposes transposes)
-    : all_(grid.all()), plane_(grid.plane()), modes_(modes), precision_(precision),
-      batch_(grid.py() > 1 ? batch : 1), rows_(block(modes.my, grid.py(), plane_.rank())),
+    : all_(grid.all()), plane_(grid.plane()), turn_(grid.turn()), modes_(modes),
+      precision_(precision), batch_(grid.py() > 1 ? batch : 1),
+      rows_(block(modes.my, grid.py(), plane_.rank())),
       waves_(block(modes.kx, grid.py(), plane_.rank())), slots_(static_cast<std::size_t>(slots)),
       requests_(slots_.size(), MPI_REQUEST_NULL), completed_(slots_.size()),
       row_flops_(2.5 * modes.mx * std::log2(modes.mx)),
@@ -240,7 +241,7 @@ void PlaneTransform::begin_exchange(int index, bool to_physical_side) {
                                                      : std::int64_t{rows} * (modes_.kx - waves));
     if (sends())
         flight_time_.run([&] {
-            send(at, to_physical_side);
+            turn_.call([&] { send(at, to_physical_side); });
             return ++in_flight_ > 0;
         });
     else
@@ -284,7 +285,7 @@ void PlaneTransform::end_exchange(int index) {
         slot.read_at = last_point_;
     } else if (requests_[at] != MPI_REQUEST_NULL) { // not completed in progress()
         flight_time_.run([&] {
-            MPI_Wait(&requests_[at], MPI_STATUS_IGNORE);
+            turn_.wait(requests_[at]);
             return --in_flight_ > 0;
         });
     }
@@ -319,8 +320,10 @@ void PlaneTransform::progress() {
         return;
     flight_time_.run([&] {
         int completed = 0;
-        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed,
-                     completed_.data(), MPI_STATUSES_IGNORE);
+        turn_.call([&] {
+            MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed,
+                         completed_.data(), MPI_STATUSES_IGNORE);
+        });
         return (in_flight_ -= completed) > 0;
     });
     sections_.lap(section::transpose);

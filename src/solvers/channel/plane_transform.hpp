@@ -158,6 +158,7 @@ class PlaneTransform {
 
     const parallel::Communicator& all_;
     const parallel::Communicator& plane_;
+    parallel::MpiTurn& turn_;
     Modes modes_;
     SentPrecision precision_;
     int batch_;

@@ -19,6 +19,11 @@ struct Planes {
     [[nodiscard]] double* im(int k) const { return base + k * stride + modes; }
 };
 
+/// Velocity components, or other vectors, on the staggered grid.
+struct Velocity {
+    Planes u, v, w;
+};
+
 /// Scalar fields of this rank in one allocation: `planes` planes of `modes` complex modes each,
 /// with one ghost layer on either side; initially zero.
 class Fields {

@@ -29,18 +29,26 @@ constexpr std::array<Coefficients, 3> runge_kutta = {
 /// Operations of the kernels of a substep for one mode of one plane.
 constexpr double explicit_flops = 90, divergence_flops = 18, gradient_flops = 22;
 
-const Parameters& checked(const Parameters& parameters) {
+/// Return the parameters with the minimum of the threads of all ranks, one if several threads must
+/// not call MPI (collective).
+Parameters agreed(Parameters parameters, MPI_Comm comm) {
     check(parameters);
+    int level = MPI_THREAD_SINGLE, ranks = 1;
+    MPI_Query_thread(&level);
+    MPI_Comm_size(comm, &ranks);
+    if (ranks > 1 && level < MPI_THREAD_SERIALIZED)
+        parameters.threads = 1;
+    MPI_Allreduce(MPI_IN_PLACE, &parameters.threads, 1, MPI_INT, MPI_MIN, comm);
     return parameters;
 }
 
 } // namespace
 
 Solver::Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMonitor& sections)
-    : parameters_(checked(parameters)), wall_(parameters.faces),
-      grid_(comm, parameters.py, parameters.pz),
+    : parameters_(agreed(parameters, comm)), wall_(parameters.faces),
+      grid_(comm, parameters.py, parameters.pz, parameters_.threads),
       planes_(block(wall_.cells(), grid_.pz(), grid_.column().rank())), sections_(sections),
-      convection_(parameters, grid_, wall_, sections_, traffic_),
+      convection_(parameters_, grid_, wall_, sections_, traffic_),
       modes_(convection_.transform().local_modes()), fields_(10, planes_.size(), modes_),
       halo_(grid_, static_cast<std::size_t>(2 * modes_), 4, sections_, traffic_) {
     const auto& transform = convection_.transform();
@@ -67,8 +75,8 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMon
     row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factors_.resize(static_cast<std::size_t>(wall_.cells()));
-    tridiagonal_ = make_tridiagonal(
-        parameters.scheme, {grid_, wall_.cells(), modes_, 2, max_values, sections_, traffic_});
+    tridiagonal_ = make_tridiagonal(parameters.scheme, {grid_, wall_.cells(), modes_, 2, max_values,
+                                                        sections_, traffic_, parameters_.threads});
 }
 
 std::size_t Solver::bytes() const {
@@ -228,7 +236,7 @@ double Solver::measure_rate() {
 
 void Solver::use_wisdom(const std::string& wisdom) {
     if (linalg::import_wisdom(wisdom))
-        convection_.transform().replan();
+        convection_.replan();
 }
 
 } // namespace uzushio::channel

@@ -145,7 +145,7 @@ class Solver {
     Velocity terms_;          ///< convective terms of this substep; scratch between steps
     Velocity previous_terms_; ///< of the substep before; scratch once they have been used
     Planes p_;
-    parallel::AlignedArray<double> row_; ///< the row below a chunk, before the substep
+    parallel::AlignedArray<double> row_; ///< the row below, before the substep
     Halo halo_;
     std::unique_ptr<TridiagonalSolver> tridiagonal_;
     Rows centre_rows_, face_rows_;

@@ -19,7 +19,7 @@ void Solver::add_explicit_terms(const Substep& s, const Velocity& previous_terms
     // imaginary part of a component.
     const auto component = [&](auto part, const Planes& x, const Planes& terms,
                                const Planes& previous, const Rows& rows, auto gradient) {
-        double* __restrict below = row_.data();
+        double* __restrict below = row_.data() + m0;
         std::copy_n(part(x, -1) + m0, count, below);
         for (int k = 0; k < planes_.size(); ++k) {
             const auto global = static_cast<std::size_t>(planes_.begin + k);

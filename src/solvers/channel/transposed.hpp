@@ -23,14 +23,15 @@ class Transposed final : public TridiagonalSolver {
     void to_blocks(const Planes& x);
 
     const ProcessGrid& grid_;
+    int threads_;
     int modes_;
     int rows_; ///< of the whole column
     parallel::Range planes_;
     parallel::Range mine_;                   ///< modes whose columns this rank solves
     parallel::AlignedArray<double> blocks_;  ///< [rank][plane][re, im][its modes]
     parallel::AlignedArray<double> columns_; ///< [row, and one of zeros][re, im][my modes]
-    parallel::AlignedArray<double> factors_; ///< [row, and one of zeros][modes of a chunk]
-    parallel::AlignedArray<double> pivot_;
+    parallel::AlignedArray<double> factors_; ///< [thread][row, and one of zeros][modes of a chunk]
+    parallel::AlignedArray<double> pivot_;   ///< [thread][modes of a chunk]
     std::vector<int> block_counts_, block_offsets_, column_counts_, column_offsets_;
     std::vector<int> ghost_counts_, ghost_offsets_, return_counts_; ///< with the plane above
     Halo halo_;

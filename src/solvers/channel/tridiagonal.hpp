@@ -44,7 +44,9 @@ struct SolveStage {
 };
 
 /// Solver of tridiagonal systems along z for each mode, on planes distributed in blocks over Pz
-/// ranks. The order of operations does not depend on the number of ranks, except in `Partitioned`.
+/// ranks. The order of operations does not depend on the number of threads, nor on that of ranks
+/// except in `Partitioned`. The threads of a rank have different modes: functions of a stage are
+/// called for several chunks at the same time.
 class TridiagonalSolver {
   public:
     virtual ~TridiagonalSolver() = default;
@@ -68,6 +70,7 @@ struct TridiagonalSetup {
     int max_values;
     parallel::SectionMonitor& sections;
     parallel::Traffic& traffic;
+    int threads = 1; ///< of a rank
 };
 
 /// Create the solver of a scheme: "pipelined" (messages to neighbours along z, pipelined over

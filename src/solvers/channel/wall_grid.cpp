@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "parallel/max_threads.hpp"
 #include "solvers/channel/parameters.hpp"
 #include "solvers/channel/partitioned.hpp"
 
@@ -30,6 +31,9 @@ void check(const Parameters& p) {
                  std::to_string(p.faces[k + 1] - p.faces[k]) + "; every height must be positive");
     if (!(p.lx > 0 && p.ly > 0 && p.viscosity > 0))
         fail("the lengths of the box and the viscosity must be positive");
+    if (p.threads < 1 || p.threads > parallel::max_threads)
+        fail("a rank can have 1 to " + std::to_string(parallel::max_threads) + " threads, not " +
+             std::to_string(p.threads));
     const auto modes = Modes::of(p.nx, p.ny, p.dealiasing);
     if (p.py > modes.kx || p.py > modes.my || p.pz > p.nz())
         fail("a process grid of " + std::to_string(p.py) + " x " + std::to_string(p.pz) +

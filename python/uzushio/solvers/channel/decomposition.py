@@ -7,6 +7,7 @@ from typing import Any
 
 import uzushio._core as _core
 from uzushio._base.config.quantities import show_size
+from uzushio._base.parallel.affinity import thread_count
 from uzushio.errors import CaseError
 from uzushio.solvers.channel.case import ChannelCase
 from uzushio.solvers.channel.prediction import Prediction, predict, ranks_per_node
@@ -44,7 +45,7 @@ def core_parameters(case: ChannelCase, py: int, pz: int, scheme: str) -> Any:
         transposes = "messages"
     result.transposes = TRANSPOSES[transposes]
     result.transpose_precision = core.SentPrecision[case.numerics.transpose_precision]
-    result.py, result.pz = py, pz
+    result.py, result.pz, result.threads = py, pz, thread_count()
     return result
 
 
@@ -95,7 +96,8 @@ def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
             except ValueError as error:  # a rank has more values than MPI can count
                 reason = str(error)
                 continue
-            found.append(predict(case, (py, pz), scheme, need.bytes, need.traffic, node))
+            counts = need.traffic
+            found.append(predict(case, (py, pz), scheme, need.bytes, counts, node, thread_count()))
     if not found:
         raise CaseError(f"grid: {reason}.")
     limit = case.decomposition.memory_per_rank or float("inf")

@@ -68,7 +68,13 @@ def ranks_per_node(case: ChannelCase, ranks: int) -> int:
 
 
 def predict(
-    case: ChannelCase, grid: tuple[int, int], scheme: str, memory: int, counts: Counts, node: int
+    case: ChannelCase,
+    grid: tuple[int, int],
+    scheme: str,
+    memory: int,
+    counts: Counts,
+    node: int,
+    threads: int = 1,
 ) -> Prediction:
     """Predict the time of a step.
 
@@ -79,12 +85,14 @@ def predict(
         memory: bytes of the solver's arrays, maximum over the ranks.
         counts: exchanges, messages and bytes of the busiest rank in a step, by kind.
         node: ranks of a node; those of a plane are consecutive.
+        threads: threads of a rank, each on a core of its own.
     """
     py, pz = grid
     points = case.grid
     planes = -(-points.nz // pz)
     part = points.nx * -(-points.ny // py) * planes
-    computing = _POINT * math.log2(points.nx * points.ny) * part * (1 + _GHOSTS / planes)
+    ghosts = _GHOSTS / max(1.0, planes / threads)
+    computing = _POINT * math.log2(points.nx * points.ny) * part * (1 + ghosts) / threads
     beside = max(1, node // py)  # ranks of a column on a node
     off_plane = _off_node(py, min(py, node))
     off_column = _off_node(pz, beside)
