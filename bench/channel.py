@@ -49,6 +49,31 @@ JOBS: list[tuple[int, int, dict[str, dict[str, str]]]] = [
     ),
 ]
 
+#: Ranks in y and z and threads of each, for `measure_threads`.
+THREADS = {
+    "1 rank": (1, 1, 1),
+    "1 rank of 2 threads": (1, 1, 2),
+    "1×2 ranks": (1, 2, 1),
+    "2×1 ranks": (2, 1, 1),
+}
+THREADS_GOAL = 1.1  # times 2×1 ranks
+
+
+def case_of(py: int, pz: int, n: int, numerics: dict[str, str]) -> Any:
+    """Return the case of a process grid, with these choices."""
+    from uzushio.solvers.channel.case import ChannelCase
+
+    return ChannelCase.model_validate(
+        {
+            "solver": "channel",
+            "grid": {"nx": n, "ny": n, "nz": n, "lx": "4 pi", "ly": "4/3 pi"},
+            "flow": {"reynolds_tau": 180},
+            "numerics": {"scheme": "pipelined", **numerics},
+            "decomposition": {"py": py, "pz": pz},
+            "time": {"steps": 1, "cfl": 0.5},
+        }
+    )
+
 
 def leaves(sections: SectionMonitor) -> dict[str, float]:
     """Return the seconds of the sections that have none inside, by name."""
@@ -69,23 +94,13 @@ def measure(
     from mpi4py import MPI
 
     from uzushio import _core
-    from uzushio.solvers.channel.case import ChannelCase
     from uzushio.solvers.channel.decomposition import core, decompose
     from uzushio.solvers.channel.solver import ChannelSolver
 
     comm = MPI.COMM_WORLD
     solvers, results, best = {}, {}, {}
     for name, numerics in choices.items():
-        case = ChannelCase.model_validate(
-            {
-                "solver": "channel",
-                "grid": {"nx": n, "ny": n, "nz": n, "lx": "4 pi", "ly": "4/3 pi"},
-                "flow": {"reynolds_tau": 180},
-                "numerics": {"scheme": "pipelined", **numerics},
-                "decomposition": {"py": py, "pz": pz},
-                "time": {"steps": 1, "cfl": 0.5},
-            }
-        )
+        case = case_of(py, pz, n, numerics)
         before = resident()
         solver = solvers[name] = ChannelSolver(case, comm).begin()
         solver.step()
@@ -126,6 +141,42 @@ def measure(
         }
         result |= {"fft": min(transforms), "triad": max(triads), "moved": moved}
     return results
+
+
+def measure_threads(n: int, repeats: int) -> dict[str, float]:
+    """Time steps of one rank with one and two threads, and of two ranks, which alternate."""
+    import os
+    from time import perf_counter, sleep
+
+    from mpi4py import MPI
+
+    from uzushio.solvers.channel.solver import ChannelSolver
+
+    comm = MPI.COMM_WORLD
+
+    def meet() -> None:
+        """Wait for the other rank without taking a core from its threads."""
+        arrived = comm.Ibarrier()
+        while not arrived.Test():
+            sleep(2e-4)
+
+    solvers: dict[str, ChannelSolver | None] = {}
+    for name, (py, pz, threads) in THREADS.items():
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # the runtime of OpenMP has read it before
+        ranks = comm if py * pz > 1 else MPI.COMM_SELF
+        takes_part = ranks is comm or comm.rank == 0
+        solvers[name] = ChannelSolver(case_of(py, pz, n, {}), ranks).begin() if takes_part else None
+    best = dict.fromkeys(THREADS, float("inf"))
+    for _ in range(repeats + 1):  # the first step touches the memory
+        for name, solver in solvers.items():
+            meet()
+            if solver is not None:
+                solver.comm.Barrier()
+                start = perf_counter()
+                solver.step()
+                solver.comm.Barrier()
+                best[name] = min(best[name], perf_counter() - start)
+    return best
 
 
 def run(
@@ -170,7 +221,7 @@ def table(results: dict[str, dict[str, Any]], n: int) -> Table:
     return shown
 
 
-def records(results: dict[str, dict[str, Any]], n: int) -> list[Record]:
+def records(results: dict[str, dict[str, Any]], threads: dict[str, float], n: int) -> list[Record]:
     """Return the records with their goals, which are maxima."""
     row = partial(record, at_most=True)
     rows = []
@@ -188,6 +239,17 @@ def records(results: dict[str, dict[str, Any]], n: int) -> list[Record]:
         *(
             row(f"predicted step, {name}", result["predicted"] / result["step"], "×", of="measured")
             for name, result in results.items()
+        ),
+        row(
+            "1 rank of 2 threads",
+            threads["1 rank of 2 threads"] / threads["2×1 ranks"],
+            "×",
+            THREADS_GOAL,
+            "2 ranks in y",
+        ),
+        *(
+            row("1 rank of 2 threads", threads["1 rank of 2 threads"] / threads[of], "×", of=of)
+            for of in ("1×2 ranks", "1 rank")
         ),
         row("two ranks over one", two["step"] / one["step"], "×", of="one rank"),
         row("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z"),
@@ -223,7 +285,8 @@ def main() -> None:
     results: dict[str, dict[str, Any]] = {}
     for job in JOBS:
         results |= run(job, options.size, options.repeats)
-    report(options.json, records(results, options.size), table(results, options.size))
+    threads = measured_in_job(2, measure_threads, options.size, options.repeats, threads=2)
+    report(options.json, records(results, threads, options.size), table(results, options.size))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def main(py: int, pz: int, scheme: str, transposes: str) -> None:
         different += [f"rank {comm.rank}, one rank: {d}" for d in differences(alone, fields(first))]
     everything = comm.gather(different)
     if everything is not None:
-        print("\n".join(sum(everything, [])) or "same")
+        print("\n".join(line for lines in everything for line in lines) or "same")
 
 
 if __name__ == "__main__":

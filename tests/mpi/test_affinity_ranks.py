@@ -29,6 +29,19 @@ def test_ranks_and_threads_are_bound_as_the_table_says(
     assert shared == (2 * ranks > CORES)
 
 
+def test_threads_that_a_solver_does_not_use_are_reported(
+    uzushio: Any,
+    case: Path,
+    tmp_path: Path,
+    job_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(job_environment, "OMP_NUM_THREADS", "2")
+    done = uzushio("run", case, "--no-figures", "--out", tmp_path / "threads")
+    assert done.returncode == 0, done.stderr
+    assert "reserves 2 threads a rank, and the solver heat uses 1" in done.stderr
+
+
 def test_a_run_prints_the_table_when_a_policy_is_chosen(
     uzushio: Any, case: Path, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio._base.files import read_summary
 from uzushio._base.parallel import memory
+from uzushio._base.parallel.affinity import thread_count
 from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.parallel.trace import start_trace, write_trace
 from uzushio._base.store import checkpoint
@@ -72,6 +73,12 @@ class _Run:
             job.say(f"note: {note}")
         began = time.monotonic()
         self._solver: Solver = kind(case, job.comm)
+        reserved = case.threads_per_rank or thread_count()
+        if reserved > self._solver.threads:
+            job.warn(
+                f"OMP_NUM_THREADS reserves {reserved} threads a rank, and the solver {case.solver} "
+                f"uses {self._solver.threads}; start more ranks instead"
+            )
         if options.restart is None:
             self._solver.begin()
         self._sections = self._solver.sections

@@ -160,6 +160,14 @@ class Solver(ABC):
 
         return SectionMonitor()
 
+    @property
+    def threads(self) -> int:
+        """Threads of a rank that share the work of its steps.
+
+        Steps have the same bits for any number. The run warns if `OMP_NUM_THREADS` reserves more.
+        """
+        return 1
+
     @classmethod
     @abstractmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:

@@ -118,6 +118,11 @@ class ChannelSolver(Solver):
         self.centres = 0.5 * (faces[1:] + faces[:-1])
         self._cells = averages.spectra_cells(self.case)
 
+    @property
+    def threads(self) -> int:
+        """Threads of a rank, which share its planes and modes."""
+        return int(self.core.threads)
+
     def begin(self) -> Self:
         """Set the initial field, without divergence (collective)."""
         for mode in initial.modes(self.case):
