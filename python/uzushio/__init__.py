@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from uzushio import compositing as compositing
     from uzushio import errors as errors
     from uzushio import extracts as extracts
+    from uzushio import grids as grids
     from uzushio import pipeline as pipeline
     from uzushio import placement as placement
     from uzushio import raycast as raycast

@@ -92,3 +92,7 @@ class TuningError(UzushioError):
 
 class PlacementError(UzushioError):
     """Coordinates, a traffic file or sizes that do not fit the machine or the job."""
+
+
+class GridError(UzushioError):
+    """A grid cannot be made, read or used; the message names zone, face and cells."""

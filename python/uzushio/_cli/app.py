@@ -33,6 +33,7 @@ COMMANDS = (
     "view",
     "report",
     "figures",
+    "grid",
     "tune",
     "place",
     "tuning_worker",
