@@ -497,3 +497,21 @@ def test_ranks_of_a_placed_run(uzushio: Run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", "time.steps=2", timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_grid_commands(uzushio: Run, tmp_path: Path) -> None:
+    (code,) = blocks("grid_commands", "sh")
+    for words in words_of(code):
+        done = uzushio(*words[1:])
+        assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} >= {"jet.cgns", "jet.png", "wavy.nmf"}
+
+
+def test_grid_script(start: Start, python: Path, tmp_path: Path) -> None:
+    (script,) = blocks("grid_script", "python")
+    (tmp_path / "script.py").write_text(script)
+    done = wait(start(python, "script.py"), 60)
+    assert done.returncode == 0, done.stderr
+    volume, names = done.stdout.split(maxsplit=1)
+    assert float(volume) == pytest.approx(12 * 3 * 4, rel=1e-12)
+    assert names == "['inflow', 'wall', 'outflow']\n"

@@ -76,8 +76,8 @@ class Grid:
             patches += [c.donor_patch] if c.donor == zone.name else []
         for patch in patches:
             if patch.face == face:
-                (a, b), (c, d) = patch.range
-                is_open[c:d, a:b] = False
+                along, across = (slice(*ends) for ends in patch.range)
+                is_open[across, along] = False
         return is_open
 
     def open_patches(self) -> Iterator[tuple[GridZone, Patch]]:

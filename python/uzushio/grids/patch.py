@@ -161,7 +161,7 @@ def rectangles(mask: np.ndarray) -> Iterator[Range]:
         second, first = (int(n) for n in np.unravel_index(int(left.argmax()), left.shape))
         row = left[second, first:]
         end = first + (len(row) if row.all() else int(row.argmin()))
-        rows = left[second:, first:end].all(axis=1)
-        stop = second + (len(rows) if rows.all() else int(rows.argmin()))
+        full = np.asarray(left[second:, first:end].all(axis=1))
+        stop = second + (len(full) if full.all() else int(full.argmin()))
         left[second:stop, first:end] = False
         yield (first, end), (second, stop)

@@ -179,13 +179,12 @@ def _skewness(vertices: np.ndarray) -> list[np.ndarray]:
         units.append(np.divide(edges, length, out=np.zeros_like(edges), where=length > 0))
     found = []
     for a, b in itertools.combinations(range(3), 2):
-        worst = None
+        cosines = []
         for ends in itertools.product((0, 1), repeat=2):
             # The edge along a at one end along b, and the edge along b at one end along a.
             first, second = _at_end(units[a], b, ends[0]), _at_end(units[b], a, ends[1])
-            cosine = np.abs(np.einsum("...c,...c->...", first, second))
-            worst = cosine if worst is None else np.maximum(worst, cosine)
-        found.append(np.degrees(np.arcsin(np.minimum(worst, 1.0))))
+            cosines.append(np.abs(np.einsum("...c,...c->...", first, second)))
+        found.append(np.degrees(np.arcsin(np.minimum(np.maximum.reduce(cosines), 1.0))))
     return found
 
 
