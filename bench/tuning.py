@@ -1,12 +1,11 @@
 """Gain by tuning: tuned values compared with the default and a random search in one run.
 
-Each size and number of ranks is one `uzushio tune` of the phase field's example, whose result is
-not stored. The points of the search, those of a random search with as many trials, and the
-default are timed in turn; all figures are from the finals, where the best of both and the default
-are timed in turn again.
+Each case and number of ranks is one `uzushio tune`, whose result is not stored. The points of the
+search, those of a random search with as many trials, and the default are timed in turn; all figures
+are from the finals, where the best of both and the default are timed in turn again.
 
-    python bench/tuning.py [--sides 256 1600] [--ranks 1 2] [--budget 24] [--folder DIR]
-                           [--json FILE]
+    python bench/tuning.py [--solvers channel thermal phasefield] [--ranks 2] [--budget 24]
+                           [--folder DIR] [--json FILE]
 
 With --folder an interrupted run continues there.
 """
@@ -17,25 +16,56 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from _report import Record, option_parser, record, report
 from rich.table import Table
 
-CASE = Path(__file__).parents[1] / "examples/cases/phasefield.yaml"
+CASES = Path(__file__).parents[1] / "examples/cases"
 #: Maximum time of the chosen values relative to the best of the random search.
 RANDOM_GOAL = 1.0
 
 Result = dict[str, Any]
 
 
-def run(side: int, ranks: int, budget: str, folder: Path) -> Result:
-    """Tune one size on some ranks, and return the result."""
-    out = folder / f"{side}-{ranks}"
-    command = [sys.executable, "-m", "uzushio", "tune", str(CASE), "--ranks", str(ranks)]
-    command += ["--set", f"grid.nx={side}", "--set", f"grid.ny={side}", "--budget", budget]
-    subprocess.run([*command, "--no-keep", "--out", str(out)], check=True, timeout=3000)
+@dataclass(frozen=True)
+class Setting:
+    """Case to tune: its solver or model, an example, and overrides."""
+
+    solver: str
+    size: str
+    file: str
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name of the case in the table."""
+        return f"{self.solver}, {self.size}"
+
+
+def _cube(n: int) -> tuple[str, ...]:
+    return tuple(f"grid.{axis}={n}" for axis in ("nx", "ny", "nz"))
+
+
+SETTINGS = (
+    Setting("channel", "64³", "channel.yaml", _cube(64)),
+    Setting("channel", "128³", "channel.yaml", _cube(128)),
+    Setting("thermal", "64 x 64 x 32", "rayleigh-benard.yaml"),
+    Setting("thermal", "96 x 40 x 40 and a sphere", "sphere.yaml"),
+    Setting("phasefield", "256²", "phasefield.yaml", ("grid.nx=256", "grid.ny=256")),
+    Setting("phasefield", "1600²", "phasefield.yaml", ("grid.nx=1600", "grid.ny=1600")),
+)
+
+
+def run(setting: Setting, ranks: int, budget: str, folder: Path) -> Result:
+    """Tune a case on some ranks, and return the result."""
+    out = folder / f"{setting.label}, {ranks}".replace(", ", "-").replace(" ", "")
+    command = [sys.executable, "-m", "uzushio", "tune", str(CASES / setting.file)]
+    command += [word for one in setting.overrides for word in ("--set", one)]
+    command += ["--ranks", str(ranks), "--budget", budget, "--no-keep", "--out", str(out)]
+    subprocess.run(command, check=True, timeout=3000)
     result: Result = json.loads((out / "tuning.json").read_text())
     return result
 
@@ -45,8 +75,9 @@ def best(point: Result | None) -> float | None:
     return None if point is None else min(point["seconds"])
 
 
-def row(side: int, ranks: int, result: Result) -> list[str]:
+def row(setting: Setting, ranks: int, result: Result) -> list[str]:
     """Make a row of the table."""
+    per_step = 1e3 / result["steps"]
     default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
     assert default is not None and chosen is not None
     changed = [
@@ -55,9 +86,9 @@ def row(side: int, ranks: int, result: Result) -> list[str]:
         if value != result["default"]["values"][name]
     ]
     return [
-        f"{side}², {ranks}",
-        f"{1e3 * default:.4g}",
-        f"{1e3 * chosen:.4g}",
+        f"{setting.label}; {ranks}",
+        f"{per_step * default:.4g}",
+        f"{per_step * chosen:.4g}",
         f"{default / chosen:.2f}",
         "" if drawn is None else f"{default / drawn:.2f}",
         f"{len(result['trials'])} of {result['kept_by_model']} of {result['possible']}",
@@ -67,13 +98,18 @@ def row(side: int, ranks: int, result: Result) -> list[str]:
     ]
 
 
-def records(side: int, ranks: int, result: Result) -> list[Record]:
+def records(setting: Setting, ranks: int, result: Result) -> list[Record]:
     """Return the figures of one tuning."""
-    where = f"{side} x {side} points, {ranks} rank{'s' if ranks > 1 else ''}"
+    where = f"{setting.label}; {ranks} rank{'s' if ranks > 1 else ''}"
     default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
     assert default is not None and chosen is not None
     unit = "× faster"
-    rows = [record(f"tuned, {where}", default / chosen, unit, of="the default values")]
+    ms = 1e3 / result["steps"]
+    rows = [
+        record(f"a step, {where}", ms * default, "ms", of="the default values"),
+        record(f"a step, {where}", ms * chosen, "ms", of="the tuned values"),
+        record(f"tuned, {where}", default / chosen, unit, of="the default values"),
+    ]
     if drawn is not None:
         of = f"random search, {len(result['trials'])} trials"
         rows.append(record(f"tuned, {where}", drawn / chosen, unit, RANDOM_GOAL, of))
@@ -84,22 +120,23 @@ def records(side: int, ranks: int, result: Result) -> list[Record]:
 def main() -> None:
     """Run the benchmark."""
     parser = option_parser(__doc__)
-    parser.add_argument("--sides", type=int, nargs="+", default=[256, 1600])
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    names = list(dict.fromkeys(setting.solver for setting in SETTINGS))
+    parser.add_argument("--solvers", nargs="+", choices=names, default=names)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--budget", default="24", help="of uzushio tune")
     parser.add_argument("--folder", type=Path, help="to go on in")
     chosen = parser.parse_args()
     shown = Table(
-        *("points, ranks", "default, ms", "tuned, ms", "× default", "random, × default"),
+        *("case; ranks", "untuned, ms a step", "tuned", "ratio", "random search, ratio"),
         *("timed, left, possible", "model ×÷", "noise", "tuned values"),
     )
     found: list[Record] = []
     with tempfile.TemporaryDirectory() as temporary:
-        for side in chosen.sides:
-            for ranks in chosen.ranks:
-                result = run(side, ranks, chosen.budget, chosen.folder or Path(temporary))
-                shown.add_row(*row(side, ranks, result))
-                found += records(side, ranks, result)
+        for setting in SETTINGS:
+            for ranks in chosen.ranks if setting.solver in chosen.solvers else ():
+                result = run(setting, ranks, chosen.budget, chosen.folder or Path(temporary))
+                shown.add_row(*row(setting, ranks, result))
+                found += records(setting, ranks, result)
     report(chosen.json, found, shown)
 
 

@@ -138,7 +138,8 @@ void bind_thermal(nb::module_& module) {
                double viscosity, const domain::Vector& force, std::vector<thermal::Scalar> scalars,
                std::vector<thermal::Body> bodies, std::vector<domain::Vector> seeds,
                const std::optional<thermal::SubgridModel>& subgrid, const std::string& scheme,
-               std::string solver, double tolerance, int max_iterations) {
+               std::string solver, double tolerance, int max_iterations,
+               const domain::PartCounts& counts) {
                 const std::map<std::string, thermal::Scheme> schemes{
                     {"central", thermal::Scheme::central}, {"van_leer", thermal::Scheme::van_leer}};
                 new (flow) FlowParameters{};
@@ -156,10 +157,11 @@ void bind_thermal(nb::module_& module) {
                 flow->scheme = named(schemes, scheme, "advection scheme");
                 flow->solver = std::move(solver);
                 flow->limits = {tolerance, max_iterations};
+                flow->counts = counts;
             },
             "dimension"_a, "vertices"_a, "periodic"_a, "faces"_a, "viscosity"_a, "force"_a,
             "scalars"_a, "bodies"_a, "seeds"_a, "subgrid"_a.none(), "scheme"_a, "solver"_a,
-            "tolerance"_a, "max_iterations"_a);
+            "tolerance"_a, "max_iterations"_a, "counts"_a);
     bind_block_solver<thermal::FlowSolver>(module, "FlowSolver")
         .def(nb::init<FlowParameters>(), "flow"_a)
         .def("max_divergence", &thermal::FlowSolver::max_divergence,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "domain/halo_exchange.hpp"
+#include "domain/mesh_error.hpp"
 #include "domain/next_step.hpp"
 #include "domain/positions.hpp"
 #include "parallel/communicator.hpp"
@@ -64,6 +65,18 @@ std::int64_t array_bytes(const Mesh& mesh, const Block& block, const FieldSpec& 
     for (const Stagger& stagger : staggers(spec, mesh.dimension()))
         values += staggered(block.cells, stagger).grown(mesh.layers(ghosts)).volume();
     return values * spec.components * static_cast<std::int64_t>(sizeof(double));
+}
+
+/// Throws `MeshError` if the declared blocks do not fit the mesh or the ranks.
+Decomposition decompose(const SolverDeclaration& declaration, int ranks) {
+    const PartCounts& counts = declaration.counts;
+    if (counts == PartCounts{})
+        return Decomposition::multiblock(declaration.mesh, ranks, declaration.max_imbalance);
+    Decomposition found = Decomposition::cartesian(declaration.mesh, counts);
+    if (found.ranks() != ranks)
+        throw MeshError(std::to_string(found.ranks()) + " blocks are declared for " +
+                        std::to_string(ranks) + " ranks");
+    return found;
 }
 
 void check(const SolverDeclaration& declaration) {
@@ -126,8 +139,7 @@ struct BlockSolver::Run {
 
     Run(MPI_Comm given, const SolverDeclaration& declaration)
         : comm(parallel::Communicator::duplicate(given)),
-          decomposition(
-              Decomposition::multiblock(declaration.mesh, comm.size(), declaration.max_imbalance)),
+          decomposition(decompose(declaration, comm.size())),
           integrator(declaration.scheme, decomposition, comm.rank(), evolved_specs(declaration)) {
         for (const FieldDeclaration& field : declaration.fields)
             fields.emplace_back(decomposition, comm.rank(), field.spec,
@@ -215,8 +227,7 @@ const SolverDeclaration& BlockSolver::declaration() const {
 SolverEstimate BlockSolver::estimate(int ranks) const {
     const SolverDeclaration& declared = declaration();
     const Mesh& mesh = *declared.mesh;
-    const auto decomposition =
-        Decomposition::multiblock(declared.mesh, ranks, declared.max_imbalance);
+    const Decomposition decomposition = decompose(declared, ranks);
     SolverEstimate result;
     result.blocks = static_cast<int>(decomposition.blocks().size());
     result.imbalance = decomposition.imbalance();

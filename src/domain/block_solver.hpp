@@ -47,6 +47,8 @@ struct SolverDeclaration {
     bool uses_geometry = false;           ///< whether areas and volumes exist
     /// Boundary conditions of the mesh that `fill` applies to all evolved fields together.
     std::vector<std::string> patch_conditions{};
+    /// Blocks along the axes of the only zone, one for each rank; zero: see `multiblock`.
+    PartCounts counts{};
 };
 
 /// Resources that a solver needs on a number of ranks.

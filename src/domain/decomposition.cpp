@@ -96,4 +96,20 @@ Decomposition Decomposition::cartesian(std::shared_ptr<const Mesh> mesh, int ran
     return {std::move(mesh), std::move(blocks), ranks};
 }
 
+Decomposition Decomposition::cartesian(std::shared_ptr<const Mesh> mesh, const PartCounts& counts) {
+    const Box<3> all = Box<3>::of(mesh->zone(0).cells);
+    bool fits = mesh->zones().size() == 1;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        fits = fits && counts[axis] > 0 && counts[axis] <= all.extents()[axis];
+    if (!fits)
+        throw MeshError("one zone of " + to_string(all) + " cannot be cut into " +
+                        std::to_string(counts[0]) + " x " + std::to_string(counts[1]) + " x " +
+                        std::to_string(counts[2]) + " blocks");
+    const int ranks = counts[0] * counts[1] * counts[2];
+    std::vector<Block> blocks;
+    for (int rank = 0; rank < ranks; ++rank)
+        blocks.push_back({0, 0, rank, part_box(all, counts, rank)});
+    return {std::move(mesh), std::move(blocks), ranks};
+}
+
 } // namespace uzushio::domain

@@ -7,6 +7,7 @@
 #include "domain/block.hpp"
 #include "domain/box_index.hpp"
 #include "domain/mesh.hpp"
+#include "domain/process_counts.hpp"
 
 namespace uzushio::domain {
 
@@ -21,6 +22,8 @@ class Decomposition {
     /// Cut one zone into one block per rank, with the minimum surface between ranks. Throws
     /// `MeshError` if the mesh has several zones, or a rank would have no cell.
     static Decomposition cartesian(std::shared_ptr<const Mesh> mesh, int ranks);
+    /// The same with `counts[a]` blocks along each axis, i fastest.
+    static Decomposition cartesian(std::shared_ptr<const Mesh> mesh, const PartCounts& counts);
 
     /// Cut the zones of any mesh, and assign the blocks by METIS with few cell sides between ranks.
     /// Zones are cut more finely until the largest share of a rank is at most `max_imbalance` times

@@ -81,6 +81,19 @@ TEST(Decomposition, CutsABoxWithTheMinimumSurface) {
     }
 }
 
+TEST(Decomposition, CutsABoxIntoTheGivenNumberOfBlocks) {
+    const auto mesh = box_mesh({8, 6, 5}, {false, false, false});
+    const auto slabs = Decomposition::cartesian(mesh, {1, 1, 5});
+    for (int rank = 0; rank < 5; ++rank)
+        EXPECT_EQ(slabs.block(slabs.blocks_of(rank)[0]).cells,
+                  (Box<3>{{0, 0, rank}, {8, 6, rank + 1}}));
+    const auto pencils = Decomposition::cartesian(mesh, {2, 3, 1});
+    EXPECT_EQ(pencils.block(pencils.blocks_of(1)[0]).cells, (Box<3>{{4, 0, 0}, {8, 2, 5}}));
+    EXPECT_EQ(pencils.block(pencils.blocks_of(2)[0]).cells, (Box<3>{{0, 2, 0}, {4, 4, 5}}));
+    EXPECT_THROW(static_cast<void>(Decomposition::cartesian(mesh, {1, 1, 6})), MeshError);
+    EXPECT_THROW(static_cast<void>(Decomposition::cartesian(mesh, {0, 1, 1})), MeshError);
+}
+
 TEST(Decomposition, CountsMessagesAndBytesOfAnExchangeOfACube) {
     const auto mesh = box_mesh({8, 8, 8}, {true, true, true});
     const auto decomposition = Decomposition::cartesian(mesh, 8);

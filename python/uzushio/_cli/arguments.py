@@ -118,6 +118,13 @@ Secret = Annotated[
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
+NoTuned = Annotated[
+    bool,
+    typer.Option(
+        "--no-tuned", help="Ignore the values that `uzushio tune` found for this machine."
+    ),
+]
+
 Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
 
 CaseName = Annotated[

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uzushio._base.terminal import tell
-from uzushio._cli.arguments import flattened
+from uzushio._cli.arguments import NoTuned, flattened
 from uzushio._cli.job_arguments import JobArguments
 
 if TYPE_CHECKING:
@@ -19,12 +18,7 @@ if TYPE_CHECKING:
 @flattened
 def assimilate(
     job: JobArguments,
-    no_tuned: Annotated[
-        bool,
-        typer.Option(
-            "--no-tuned", help="Ignore the values that `uzushio tune` found for this machine."
-        ),
-    ] = False,
+    no_tuned: NoTuned = False,
     check_gradient: Annotated[
         bool,
         typer.Option(
@@ -42,15 +36,13 @@ def assimilate(
     """
 
     def work(source: CaseSource, comm: MPI.Intracomm) -> int:
+        from uzushio._job.restart import with_tuned
         from uzushio.assimilation import gradient_check
         from uzushio.assimilation.case import load_assimilation
         from uzushio.assimilation.run import run as assimilate_case
-        from uzushio.tuning.use import tuned_overrides
 
-        file, given = source.file, source.overrides
-        say = (lambda _: None) if job.quiet else tell
-        tuned = [] if no_tuned else tuned_overrides(file, given, comm, say)
-        loaded = load_assimilation(file, [*given, *tuned])
+        source = source if no_tuned else with_tuned(source, comm)
+        loaded = load_assimilation(source.file, source.overrides)
         if check_gradient:
             checked = gradient_check.check_gradient(loaded, comm)
             if comm.rank == 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uzushio._cli.arguments import flattened, path_option
+from uzushio._cli.arguments import NoTuned, flattened, path_option
 from uzushio._cli.job_arguments import JobArguments
 from uzushio._cli.start import record_traffic
 from uzushio.case.model import load_case
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @flattened
 def run(
     job: JobArguments,
+    no_tuned: NoTuned = False,
     reset_statistics: Annotated[
         bool,
         typer.Option("--reset-statistics", help="At a restart, discard the averages over time."),
@@ -55,7 +56,9 @@ def run(
 
     def work(source: CaseSource, comm: MPI.Intracomm) -> int:
         from uzushio._job.case_run import run as run_case
+        from uzushio._job.restart import with_tuned
 
+        source = source if no_tuned else with_tuned(source, comm)
         return run_case(load_case(source.file, source.overrides, comm), comm, source.options)
 
     if traffic is not None:

@@ -20,7 +20,7 @@ from uzushio._base.terminal import print_table
 from uzushio._cli.start import run_on_ranks
 from uzushio._job.job import Job
 from uzushio._job.job_folder import JobFolder
-from uzushio.errors import CaseError, LaunchError, OutputError
+from uzushio.errors import CaseError, LaunchError, OutputError, TuningError
 from uzushio.tuning import report
 from uzushio.tuning.declared import Declared, declare
 from uzushio.tuning.journal import FILE as JOURNAL
@@ -30,7 +30,7 @@ from uzushio.tuning.runner import JobPointRunner
 from uzushio.tuning.search import Search
 from uzushio.tuning.search_result import SearchBudget, SearchResult, SearchSettings
 from uzushio.tuning.space import Space, check
-from uzushio.tuning.subject import Machine
+from uzushio.tuning.subject import Machine, Subject
 from uzushio.tuning.use import count
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _tune_in(
     words += [word for one in options.overrides or [] for word in ("--set", one)]
     with JobPointRunner(subject.ranks, words, job.warn) as runner:
         space = Space(subject, _machine(folder, runner), declared.given)
-        earlier = load_result(subject)
+        earlier = _earlier(subject)
         settings = SearchSettings(
             budget,
             options.repetitions,
@@ -134,6 +134,7 @@ def _finish(
         "room": subject.room,
         "ranks": subject.ranks,
         "size": dict(subject.size),
+        "steps": subject.steps,
         "uzushio": __version__,
         **report.summary(space, outcome),
     }
@@ -169,6 +170,14 @@ def _finish(
         )
     elif options.keep:
         job.warn("the cache folder cannot be written, so later runs will not use it.")
+
+
+def _earlier(subject: Subject) -> TuningResult | None:
+    """Return the stored result of an earlier tuning; a damaged one will be replaced."""
+    try:
+        return load_result(subject)
+    except TuningError:
+        return None
 
 
 def _machine(folder: Path, runner: JobPointRunner) -> Machine:

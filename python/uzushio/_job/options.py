@@ -26,6 +26,8 @@ class Options:
         quiet: print errors only.
         case_file: the file that the case was read from.
         overrides: overrides of the case, "section.key=value" each.
+        tuned: overrides that leave the run's tuned values to the tuner again, for a restart on
+            another number of ranks.
         figures: draw figures at the end, unless the case forbids it.
         command: command that continues such a run.
         ranks: number of ranks to start.
@@ -42,6 +44,7 @@ class Options:
     interpolate: bool = False
     case_file: Path | None = None
     overrides: tuple[str, ...] = ()
+    tuned: tuple[str, ...] = ()
     figures: bool = True
     command: str = "run"
     ranks: int | None = None

@@ -21,6 +21,7 @@ from uzushio._job import run_folder
 from uzushio._job.options import Options
 from uzushio.case.model import Output, load_case, read_document
 from uzushio.errors import CheckpointError, UzushioError
+from uzushio.tuning.use import tuned_overrides
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -76,6 +77,36 @@ def source_of_restart(options: Options, comm: MPI.Comm) -> CaseSource:
     return source_of_case(None, [], options, comm)
 
 
+def source_of_call(options: Options, tuned: bool, comm: MPI.Intracomm) -> CaseSource:
+    """Return the source of the case of a call from Python: of a file or a restart (collective).
+
+    Args:
+        options: options of the call.
+        tuned: add the values that `uzushio tune` found for the case.
+        comm: the ranks of the job.
+
+    Raises:
+        UzushioError: as `source_of_restart` and `with_tuned`.
+    """
+    file = options.case_file
+    source = source_of_restart(options, comm) if file is None else CaseSource(file, [], options)
+    return with_tuned(source, comm) if tuned else source
+
+
+def with_tuned(source: CaseSource, comm: MPI.Intracomm) -> CaseSource:
+    """Return the source with the values that `uzushio tune` found for the case (collective).
+
+    Raises:
+        CaseError: on all ranks: the case is invalid.
+    """
+    say = (lambda _: None) if source.options.quiet else tell
+    found = tuned_overrides(source.file, source.overrides, comm, say)
+    if not found.values:
+        return source
+    options = replace(source.options, tuned=tuple(found.resets))
+    return CaseSource(source.file, [*source.overrides, *found.values], options)
+
+
 def _source(file: Path, read: list[str], noted: list[str], options: Options) -> CaseSource:
     return CaseSource(file, read, replace(options, case_file=file, overrides=tuple(noted)))
 
@@ -94,8 +125,10 @@ def _of_restart(
                 f"{run} holds no {run_folder.CASE}, which a restart without a case file reads; "
                 f"name the case: CASE.yaml --restart {options.restart}."
             )
-        reset = without_job(file) if record.other_ranks(ranks) else []
-        options = replace(options, out=options.out or run)
+        reset, tuned = list[str](), tuple(record.tuned)
+        if record.other_ranks(ranks):
+            reset, tuned = [*without_job(file), *tuned], ()
+        options = replace(options, out=options.out or run, tuned=tuned)
         return _source(file, [*reset, *overrides], _latest(kept, overrides), options)
     if not kept:
         return _source(file, overrides, overrides, options)

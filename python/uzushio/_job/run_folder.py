@@ -107,7 +107,9 @@ class RunFolder(JobFolder):
             self.clear()
         self.path.mkdir(parents=True, exist_ok=True)
         overrides = [_with_absolute_paths(one, case) for one in self._options.overrides]
-        self.write_mark({"uzushio": __version__, "set": overrides, "ranks": ranks})
+        tuned = list(self._options.tuned)
+        mark = {"uzushio": __version__, "set": overrides, "ranks": ranks, "tuned": tuned}
+        self.write_mark(mark)
         atomic_write(self.path / CASE, case.to_yaml())
 
     def occupy(
@@ -144,10 +146,12 @@ class RunRecord:
     Attributes:
         overrides: overrides of the case, "section.key=value" each.
         ranks: number of ranks of the job; None if not known.
+        tuned: overrides that leave the tuned values to the tuner again.
     """
 
     overrides: Sequence[str] = ()
     ranks: int | None = None
+    tuned: Sequence[str] = ()
 
     def other_ranks(self, ranks: int) -> bool:
         """Return whether the job had another number of ranks."""
@@ -158,7 +162,8 @@ def read_record(folder: Path) -> RunRecord:
     """Read `MARK` of a folder; the record is empty for runs of earlier versions."""
     try:
         content = json.loads((folder / MARK).read_text(encoding="utf-8"))
-        return RunRecord([str(override) for override in content["set"]], int(content["ranks"]))
+        overrides, tuned = (list(map(str, content.get(key, []))) for key in ("set", "tuned"))
+        return RunRecord(overrides, int(content["ranks"]), tuned)
     except (OSError, ValueError, LookupError, TypeError):
         return RunRecord()
 

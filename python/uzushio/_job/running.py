@@ -101,6 +101,7 @@ def run(
     overwrite: bool = False,
     figures: bool = True,
     trace: Path | str | None = None,
+    tuned: bool = True,
     affinity: str = "none",
     quiet: bool = False,
     comm: MPI.Intracomm | None = None,
@@ -122,6 +123,7 @@ def run(
         overwrite: remove the run that the folder holds.
         figures: draw figures at the end, if the case does not say otherwise.
         trace: file for a trace of the sections of all ranks (JSON for ui.perfetto.dev).
+        tuned: use the values that `uzushio tune` found on this machine, for a case from a file.
         affinity: binding of ranks and threads to cores: ``none``, ``compact``, ``scatter``,
             ``numa_block`` or ``numa_cyclic``.
         quiet: print errors and warnings only.
@@ -132,7 +134,7 @@ def run(
     """
     from uzushio._base.parallel.launch import default_comm
     from uzushio._job.case_run import run as run_case
-    from uzushio._job.restart import source_of_restart
+    from uzushio._job.restart import source_of_call
 
     comm = default_comm() if comm is None else comm
     options = Options.of_call(
@@ -148,11 +150,13 @@ def run(
         affinity=Policy.of(affinity),
         quiet=quiet,
     )
-    if case is None:
-        source = source_of_restart(options, comm)
-        given, options = load_case(source.file, source.overrides, comm), source.options
+    if isinstance(case, Case):
+        given = case
+    elif isinstance(case, Mapping):
+        given = load_case(case, comm=comm)
     else:
-        given = case if isinstance(case, Case) else load_case(case, comm=comm)
+        source = source_of_call(options, tuned, comm)
+        given, options = load_case(source.file, source.overrides, comm), source.options
     status = run_case(given, comm, options)
     return RunResult(options.out or given.output.folder, given, status)
 

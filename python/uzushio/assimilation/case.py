@@ -187,9 +187,6 @@ class AssimilationCase(CaseFile):
     trajectory: TrajectorySection = TrajectorySection()
     uncertainty: UncertaintyOrKind = Uncertainty()
     checkpoint: AssimilationCheckpoint = AssimilationCheckpoint()
-    tuned: bool = Field(
-        True, description="use results of `uzushio tune` here for keys that the case does not set"
-    )
 
     @model_validator(mode="after")
     def _observed_within(self) -> Self:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio._base.parallel.affinity import Policy
-from uzushio._base.terminal import tell
 from uzushio._job.options import Options
 from uzushio._job.running import JobResult
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
@@ -179,15 +178,7 @@ def _case(
         return case, options
     if isinstance(case, Mapping):
         return load_assimilation(case), options
-    file, overrides = options.case_file, list[str]()
-    if file is None:
-        from uzushio._job.restart import source_of_restart
+    from uzushio._job.restart import source_of_call
 
-        source = source_of_restart(options, comm)
-        file, overrides, options = source.file, source.overrides, source.options
-    if tuned:
-        from uzushio.tuning.use import tuned_overrides
-
-        say = (lambda _: None) if options.quiet else tell
-        overrides = [*overrides, *tuned_overrides(file, overrides, comm, say)]
-    return load_assimilation(file, overrides), options
+    source = source_of_call(options, tuned, comm)
+    return load_assimilation(source.file, source.overrides), source.options

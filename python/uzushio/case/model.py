@@ -182,6 +182,10 @@ class CaseFile(Section):
 
     title: str = Field(default="", description="title of the run, for figures and reports")
     output: Output = Output()
+    tuned: bool = Field(
+        default=True,
+        description="use results of `uzushio tune` here for keys that the case does not set",
+    )
 
     @property
     def threads_per_rank(self) -> int | None:
@@ -219,7 +223,7 @@ class Case(CaseFile):
 #: run.
 _NOT_AVERAGED = {
     *("title", "time", "checkpoint", "output", "publish", "decomposition", "initial"),
-    "parallel",
+    *("parallel", "tuned"),
 }
 
 

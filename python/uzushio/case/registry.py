@@ -40,7 +40,11 @@ MODELS: Registry[Any] = Registry(
 #: overrides and the number of ranks, and return a `uzushio.tuning.subject.Subject`.
 TUNABLES: Registry[Any] = Registry(
     "tunable solver or model",
-    {"phasefield": "uzushio.assimilation.phasefield.tunables:declare"},
+    {
+        "phasefield": "uzushio.assimilation.phasefield.tunables:declare",
+        "channel": "uzushio.solvers.channel.tunables:declare",
+        "thermal": "uzushio.solvers.thermal.tunables:declare",
+    },
     CaseError,
     _ADVICE,
     "uzushio.tunables",

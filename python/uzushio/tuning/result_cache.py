@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uzushio._base.config import user_cache
+from uzushio.errors import TuningError
 from uzushio.tuning.subject import Subject, Value
 
 FORMAT = 1
@@ -84,19 +85,27 @@ def store_result(subject: Subject, result: TuningResult) -> Path | None:
 def load_result(subject: Subject) -> TuningResult | None:
     """Return the stored result for this machine, number of ranks and size, or None.
 
-    A damaged file, or one of a version with other parameters or rules, is ignored.
+    Raises:
+        TuningError: its file is damaged, or of a version with other parameters or rules.
     """
     try:
-        content = json.loads(user_cache.load(file_name(subject)))
-        if content.pop("format") != FORMAT:
-            return None
-        for name, value in _key(subject).items():
-            if content.pop(name) != value:
-                return None
-        result = TuningResult(**content)
-        return result if _fits(result.values, subject) and result.seconds > 0 else None
-    except (ValueError, TypeError, KeyError, AttributeError):
+        text = file_of(subject).read_bytes()
+    except OSError:
         return None
+    try:
+        content = json.loads(text)
+        same = content.pop("format") == FORMAT
+        for name, value in _key(subject).items():
+            same = content.pop(name) == value and same
+        result = TuningResult(**content)
+        if same and _fits(result.values, subject) and result.speedup > 0:
+            return result
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
+        pass
+    raise TuningError(
+        f"{file_of(subject)} is damaged or of another version; `uzushio tune --ranks "
+        f"{subject.ranks}` replaces it."
+    )
 
 
 def _fits(values: Mapping[str, Value], subject: Subject) -> bool:

@@ -135,6 +135,7 @@ class Subject(ABC):
         rules: constraints on points.
         trust: error factor f of the model: measured times are between c / f and c f times the
             predicted ones for some c. Pruning keeps every point that can then be the best.
+        steps: time steps of the workload.
     """
 
     room: str
@@ -143,6 +144,7 @@ class Subject(ABC):
     parameters: Sequence[Parameter]
     rules: Sequence[Rule] = ()
     trust: float = 2.0
+    steps: int = 1
 
     @abstractmethod
     def predict(self, point: Point, machine: Machine) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uzushio._base.parallel.sync import on_root
 from uzushio.case.model import read_document
+from uzushio.errors import TuningError
 from uzushio.tuning.declared import Declared, declare, is_tunable
 from uzushio.tuning.result_cache import TuningResult, file_of, load_result
 from uzushio.tuning.subject import Value
@@ -17,13 +19,26 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
+@dataclass(frozen=True)
+class TunedOverrides:
+    """Overrides "section.key=value" of a case.
+
+    Attributes:
+        values: tuned values.
+        resets: values that leave the same keys to the tuner again, where there are such values.
+    """
+
+    values: list[str] = field(default_factory=list)
+    resets: list[str] = field(default_factory=list)
+
+
 def tuned_overrides(
     file: Path,
     overrides: list[str],
     comm: MPI.Intracomm,
     say: Callable[[str], None],
-) -> list[str]:
-    """Return overrides "section.key=value" with the tuned values of a case (collective).
+) -> TunedOverrides:
+    """Return the tuned values of a case as overrides (collective).
 
     Rank 0 reads its cache folder, unless the case has `tuned: false`. Values set in the case have
     precedence: if one of them differs from the tuned value, no tuned value is used.
@@ -37,23 +52,35 @@ def tuned_overrides(
     Raises:
         CaseError: on all ranks: the case is invalid.
     """
-    if not is_tunable(read_document(file, overrides)):
-        return []
-    declared = declare(file, overrides, comm.size)
-    if not declared.used:
-        return []
-    kept = on_root(comm, lambda: load_result(declared.subject))
-    chosen, text = choose(declared, kept)
+    found, text = on_root(comm, lambda: _on_root(file, overrides, comm.size))
     if text and comm.rank == 0:
         say(text)
-    return [f"{name}={value}" for name, value in chosen.items()]
+    return found
+
+
+def _on_root(file: Path, overrides: list[str], ranks: int) -> tuple[TunedOverrides, str]:
+    """Return the tuned overrides, and a sentence for the user."""
+    if not is_tunable(read_document(file, overrides)):
+        return TunedOverrides(), ""
+    declared = declare(file, overrides, ranks)
+    if not declared.used:
+        return TunedOverrides(), ""
+    try:
+        chosen, text = choose(declared, load_result(declared.subject))
+    except TuningError as error:
+        return TunedOverrides(), f"Tuned values are not used: {error}"
+    unset = {one.name: one.unset for one in declared.subject.parameters if one.unset is not None}
+    return TunedOverrides(
+        [f"{name}={value}" for name, value in chosen.items()],
+        [f"{name}={unset[name]}" for name in chosen if name in unset],
+    ), text
 
 
 def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Value], str]:
     """Return the tuned values to use with those set in the case, and a sentence for the user."""
     subject, given = declared.subject, declared.given
     open_names = [one.name for one in subject.parameters if one.name not in given]
-    if not open_names:
+    if not _has_choices(declared):
         return {}, ""
     if kept is None:
         return {}, (
@@ -73,6 +100,19 @@ def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Val
     return chosen, (
         f"Tuned values are used: {words(chosen)} ({kept.speedup:.2f} x the default's rate when "
         f"tuned, {kept.created}{source}). --no-tuned disables them."
+    )
+
+
+def _has_choices(declared: Declared) -> bool:
+    """Whether a parameter that the case does not set can have more than one value."""
+    given, parameters = declared.given, declared.subject.parameters
+    possible = {
+        one.name: {given[one.name]} if one.name in given else set(one.values) for one in parameters
+    }
+    return any(
+        len(possible[one.name]) > 1
+        and all(possible[name] & set(values) for name, values in one.only_if.items())
+        for one in parameters
     )
 
 

@@ -42,6 +42,7 @@ domain::SolverDeclaration FlowSolver::declare() const {
     result.mesh = mesh_of(flow_);
     result.scheme = flow_.time_scheme;
     result.uses_centres = false;
+    result.counts = flow_.counts;
 
     domain::FieldDeclaration velocity;
     velocity.spec.name = velocity_name;

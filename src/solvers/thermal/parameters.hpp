@@ -107,6 +107,7 @@ struct FlowParameters {
     domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;
     std::string solver = "auto"; ///< of the pressure, see `linalg::solver_names`
     linalg::IterationLimits limits{};
+    domain::PartCounts counts{}; ///< blocks along the axes, one for each rank; zero: automatic
 };
 
 /// Return the faces of the box that have a condition, with it, in the order of `domain::faces`.

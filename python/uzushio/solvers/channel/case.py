@@ -151,11 +151,12 @@ class Numerics(Section):
         "overlapped: messages of two batches are in flight while a third one is transformed; "
         "solutions differ by rounding at most",
     )
-    transpose_precision: Literal["double", "single"] = Field(
+    transpose_precision: Literal["auto", "double", "single"] = Field(
         "double",
         description="precision of values between their transforms along y and along x, where ranks "
         "that share a plane exchange them; single: half the bytes of messages, values are rounded "
-        "to 6e-8 of their size on any number of ranks; computing is in double precision",
+        "to 6e-8 of their size on any number of ranks; computing is in double precision; auto: "
+        "double, or single if `uzushio tune` found it to be faster",
     )
 
 
@@ -231,6 +232,12 @@ class ChannelCase(Case):
     numerics: Numerics = Numerics()
     decomposition: Decomposition = Decomposition()
     statistics: ChannelStatistics = ChannelStatistics()
+
+    def averaged_values(self) -> dict[str, Any]:
+        """Return them; results of all schemes and transposes are equal but for rounding."""
+        values = super().averaged_values()
+        values["numerics"] |= {"scheme": "auto", "transposes": "auto"}
+        return values
 
     @model_validator(mode="before")
     @classmethod

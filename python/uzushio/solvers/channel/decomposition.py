@@ -24,6 +24,11 @@ TRANSPOSES = {
     "messages": core.Transposes.messages,
     "overlapped": core.Transposes.overlapped,
 }
+PRECISIONS = {
+    "auto": core.SentPrecision.double,
+    "double": core.SentPrecision.double,
+    "single": core.SentPrecision.single,
+}
 #: Schemes of the solves along z; of equal times the first one is chosen.
 SCHEMES = ("pipelined", "partitioned", "transpose")
 
@@ -44,7 +49,7 @@ def core_parameters(case: ChannelCase, py: int, pz: int, scheme: str) -> Any:
     if transposes == "auto" and "UZUSHIO_TRAFFIC" in os.environ:  # it counts messages
         transposes = "messages"
     result.transposes = TRANSPOSES[transposes]
-    result.transpose_precision = core.SentPrecision[case.numerics.transpose_precision]
+    result.transpose_precision = PRECISIONS[case.numerics.transpose_precision]
     result.py, result.pz, result.threads = py, pz, thread_count()
     return result
 

@@ -248,6 +248,34 @@ class Numerics(Section):
     max_iterations: Count = Field(200, description="iterations of the pressure in a stage")
 
 
+class Decomposition(Section):
+    """Blocks along the axes, one for each rank. If none is given, blocks have the least surface."""
+
+    px: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="blocks along x; 0 or null: automatic"
+    )
+    py: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="blocks along y; 0 or null: automatic"
+    )
+    pz: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="blocks along z; 0 or null: automatic, or 1 in two dimensions"
+    )
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Return the blocks along x, y and z; zero: automatic."""
+        if not self.px:
+            return 0, 0, 0
+        return self.px, self.py or 1, self.pz or 1
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        given = [bool(self.px), bool(self.py), bool(self.pz)]
+        if given not in ([False] * 3, [True, True, False], [True] * 3):
+            raise ValueError("needs px, py and, in three dimensions, pz, or none of them")
+        return self
+
+
 class ThermalCase(BlockCase):
     """Incompressible flow with temperature and other scalars in a box (Boussinesq)."""
 
@@ -286,6 +314,7 @@ class ThermalCase(BlockCase):
     initial: Initial = Initial()
     les: Subgrid | None = None
     numerics: Numerics = Numerics()
+    decomposition: Decomposition = Decomposition()
     units: Units = Units()
 
     @model_validator(mode="after")
@@ -361,6 +390,25 @@ class ThermalCase(BlockCase):
                     f"the body {misfit}: it reaches over {_extents(reach)}, the box over "
                     f"{_extents([(one[0], one[-1]) for one in faces])}{advice}",
                     ("bodies", name),
+                )
+        return self
+
+    def averaged_values(self) -> dict[str, Any]:
+        """Return them; the solvers of the pressure reach the same solution."""
+        values = super().averaged_values()
+        values["numerics"]["solver"] = "auto"
+        return values
+
+    @model_validator(mode="after")
+    def _blocks_fit(self) -> Self:
+        counts, axes = self.decomposition.counts, self.grid.axes
+        cells = [axis.cells for axis in axes] + [1] * (3 - len(axes))
+        if self.grid.z is not None and counts[0] and not self.decomposition.pz:
+            raise SettingsError("needs px, py and pz, or none of them", ("decomposition",))
+        for name, count, most in zip(("px", "py", "pz"), counts, cells, strict=True):
+            if count > most:
+                raise SettingsError(
+                    f"got {count}, must be at most the {most} cells", ("decomposition", name)
                 )
         return self
 

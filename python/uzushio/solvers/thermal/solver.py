@@ -59,6 +59,7 @@ class ThermalSolver(BlockSolver):
     def estimate(cls, case: Case, ranks: int) -> Estimate:
         """Return the estimate of a block solver, with that of the pressure solver and of bodies."""
         case = cast(ThermalCase, case)
+        _check_blocks(case, ranks)
         notes = []
         for name, body in case.bodies.items():
             if isinstance(body, Stl) and (count := body.surface().open_sides):
@@ -103,6 +104,7 @@ class ThermalSolver(BlockSolver):
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate (collective)."""
+        _check_blocks(cast(ThermalCase, case), comm.size)
         super().__init__(case, comm)
         self._scalars = list(cast(ThermalCase, case).scalars)
         self._bodies = list(cast(ThermalCase, case).bodies)
@@ -343,7 +345,19 @@ def parameters(case: ThermalCase) -> Any:
         solver=numerics.solver,
         tolerance=numerics.tolerance,
         max_iterations=numerics.max_iterations,
+        counts=case.decomposition.counts,
     )
+
+
+def _check_blocks(case: ThermalCase, ranks: int) -> None:
+    """Raise `CaseError` if the blocks of the case are not one for each rank."""
+    counts = case.decomposition.counts
+    if any(counts) and prod(counts) != ranks:
+        words = " x ".join(map(str, counts))
+        raise CaseError(
+            f"decomposition.px x py x pz = {words} = {prod(counts)} does not have the {ranks} "
+            f"ranks of the job; start {prod(counts)} ranks, or leave it out."
+        )
 
 
 def _scalar_condition(core: Any, boundary: Boundary, name: str) -> Any:

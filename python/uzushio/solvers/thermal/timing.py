@@ -6,7 +6,7 @@ import math
 import time
 from typing import Any
 
-from uzushio.solvers.thermal.case import GridAxis, ThermalCase
+from uzushio.solvers.thermal.case import Decomposition, GridAxis, ThermalCase
 
 #: Maximum number of cells of the measured box.
 _CELLS = 1 << 17
@@ -26,7 +26,9 @@ def smaller(case: ThermalCase, cells: int = _CELLS) -> ThermalCase:
     coarse = {name: _coarsened(axis, factor) for name, axis in zip("xyz", axes, strict=False)}
     initial = case.initial.model_copy(update={"script": None, "noise": {"velocity": 1.0}})
     grid = case.grid.model_copy(update=coarse)
-    return case.model_copy(update={"grid": grid, "initial": initial})
+    return case.model_copy(
+        update={"grid": grid, "initial": initial, "decomposition": Decomposition()}
+    )
 
 
 def _coarsened(axis: GridAxis, factor: float) -> GridAxis:
