@@ -143,7 +143,7 @@ def test_a_run_uses_and_reports_values_tuned_for_its_ranks_and_size(
     def used(ranks: int, *overrides: str) -> tuple[list[str], str]:
         lines: list[str] = []
         found = tuned_overrides(CASE, list(overrides), Ranks(ranks), lines.append)  # type: ignore[arg-type]
-        return found, " ".join(lines)
+        return found.values, " ".join(lines)
 
     found, text = used(2)
     assert set(found) == {f"{name}={value}" for name, value in values.items()}

@@ -380,7 +380,7 @@ def test_results_are_valid_only_for_this_machine_number_of_ranks_and_size(
     assert load_result(subject) is None
 
 
-def test_damaged_files_and_files_of_other_versions_are_ignored(cache: Path) -> None:
+def test_damaged_files_and_files_of_other_versions_are_refused(cache: Path) -> None:
     subject = Waves(2)
     store_result(subject, found())
     file = cache / file_name(subject)
@@ -394,7 +394,8 @@ def test_damaged_files_and_files_of_other_versions_are_ignored(cache: Path) -> N
         "",
     ):
         file.write_text(wrong)
-        assert load_result(subject) is None
+        with pytest.raises(TuningError, match="is damaged or of another version; `uzushio tune"):
+            load_result(subject)
     file.write_text(text)
     assert load_result(subject) is not None
 

@@ -102,7 +102,12 @@ def load_result(subject: Subject) -> TuningResult | None:
             return result
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
         pass
-    raise TuningError(
+    raise damaged(subject)
+
+
+def damaged(subject: Subject) -> TuningError:
+    """Return the error of a stored result that cannot be used."""
+    return TuningError(
         f"{file_of(subject)} is damaged or of another version; `uzushio tune --ranks "
         f"{subject.ranks}` replaces it."
     )

@@ -12,7 +12,7 @@ from uzushio._base.parallel.sync import on_root
 from uzushio.case.model import read_document
 from uzushio.errors import TuningError
 from uzushio.tuning.declared import Declared, declare, is_tunable
-from uzushio.tuning.result_cache import TuningResult, file_of, load_result
+from uzushio.tuning.result_cache import TuningResult, damaged, file_of, load_result
 from uzushio.tuning.subject import Value
 
 if TYPE_CHECKING:
@@ -77,7 +77,11 @@ def _on_root(file: Path, overrides: list[str], ranks: int) -> tuple[TunedOverrid
 
 
 def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Value], str]:
-    """Return the tuned values to use with those set in the case, and a sentence for the user."""
+    """Return the tuned values to use with those set in the case, and a sentence for the user.
+
+    Raises:
+        TuningError: the stored values are none that the parameters can have.
+    """
     subject, given = declared.subject, declared.given
     open_names = [one.name for one in subject.parameters if one.name not in given]
     if not _has_choices(declared):
@@ -94,6 +98,8 @@ def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Val
             f"{words(given, other)}."
         )
     chosen = {name: kept.values[name] for name in open_names}
+    if any(chosen.get(one.name, one.default) not in one.values for one in subject.parameters):
+        raise damaged(subject)
     source = ""
     with contextlib.suppress(OSError):
         source = f"; {file_of(subject)}"
@@ -106,9 +112,8 @@ def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Val
 def _has_choices(declared: Declared) -> bool:
     """Whether a parameter that the case does not set can have more than one value."""
     given, parameters = declared.given, declared.subject.parameters
-    possible = {
-        one.name: {given[one.name]} if one.name in given else set(one.values) for one in parameters
-    }
+    possible = {one.name: set(one.values) for one in parameters}
+    possible |= {name: {value} for name, value in given.items()}
     return any(
         len(possible[one.name]) > 1
         and all(possible[name] & set(values) for name, values in one.only_if.items())

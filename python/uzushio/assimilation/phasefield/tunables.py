@@ -56,6 +56,9 @@ class PhaseFieldSubject(Subject):
         self.ranks, self.window, self.known = ranks, window, parameters
         self._candidates = candidates
         ny, nx = window.shape
+        # Trajectories of the steps must fit into memory.
+        fitting = (n for n in (_STEPS, _STEPS // 2) if 8 * n * nx * ny <= _MAX_BYTES)
+        self.steps = min(window.steps, next(fitting, _STEPS // 2))
         self.size = {"ny": ny, "nx": nx, "steps": window.steps, "every": window.every}
         cores = cores or os.cpu_count() or 1
         divisors = tuple(n for n in range(1, ranks + 1) if ranks % n == 0)
@@ -82,13 +85,6 @@ class PhaseFieldSubject(Subject):
             Rule((*tiles, "blocking.scheme", "blocking.bblt"), self._too_small),
             Rule(("blocking.scheme", "blocking.fblt", "blocking.bblt"), _unequal),
         )
-
-    @property
-    def steps(self) -> int:
-        """Steps of the workload: those of the case, limited by the memory of trajectories."""
-        ny, nx = self.window.shape
-        fitting = (n for n in (_STEPS, _STEPS // 2) if 8 * n * nx * ny <= _MAX_BYTES)
-        return min(self.window.steps, next(fitting, _STEPS // 2))
 
     def workload(self, comm: MPI.Intracomm) -> Workload:
         """Return the workload on the ranks of `comm`."""

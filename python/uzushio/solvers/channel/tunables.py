@@ -77,7 +77,7 @@ class ChannelSubject(Subject):
             self.parameters.append(replace(one, off="double"))
         self.rules = (
             Rule((_PY, _PZ), self._does_not_fit),
-            Rule((_PY, _PZ, _SCHEME), self._is_too_large),
+            Rule((_PY, _PZ, _SCHEME, _TRANSPOSES), self._is_too_large),
         )
 
     def workload(self, comm: MPI.Intracomm) -> Workload:
@@ -109,9 +109,10 @@ class ChannelSubject(Subject):
             return f"py is at most {most_py} (modes in x) and pz at most {most_pz} (cells in z)"
         return None
 
-    def _is_too_large(self, py: int, pz: int, scheme: str) -> str | None:
+    def _is_too_large(self, py: int, pz: int, scheme: str, transposes: str) -> str | None:
+        case = with_point(self.case, {_TRANSPOSES: transposes})
         try:
-            need = estimate_needs(self.case, py, pz, scheme).bytes
+            need = estimate_needs(case, py, pz, scheme).bytes
         except ValueError as error:  # a rank has more values than MPI can count
             return str(error)
         if self._memory_limit is None or need <= self._memory_limit:
