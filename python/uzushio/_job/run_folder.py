@@ -163,7 +163,7 @@ def read_record(folder: Path) -> RunRecord:
     try:
         content = json.loads((folder / MARK).read_text(encoding="utf-8"))
         overrides, tuned = (list(map(str, content.get(key, []))) for key in ("set", "tuned"))
-        return RunRecord(overrides, int(content["ranks"]), tuned)
+        return RunRecord(overrides, int(content["ranks"]), tuple(tuned))
     except (OSError, ValueError, LookupError, TypeError):
         return RunRecord()
 
