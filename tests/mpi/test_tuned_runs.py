@@ -54,6 +54,7 @@ def store(
     """Store values as those tuned for a case on two ranks."""
     file, *words = case
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as in `job_environment`
     subject = declare(Path(str(file)), [str(word) for word in words if word != "--set"], 2).subject
     point = subject.default() | {name.replace("__", "."): value for name, value in values.items()}
     store_result(subject, TuningResult(point, 1.0, 1.3, "TPE", "2026-11-28 12:00", "case", "0.1.0"))

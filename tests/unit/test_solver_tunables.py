@@ -120,6 +120,9 @@ def test_values_of_a_channel_are_used_for_the_same_grid_and_ranks_alone(
     assert found.values == [] and "need transposes overlapped, and the case sets transposes" in text
     assert used(CHANNEL, 2, *SHARED, "numerics.transposes=auto")[0].values != []
     assert used(CHANNEL, 2, "tuned=false") == (TunedOverrides(), "")
+    with monkeypatch.context() as threads:
+        threads.setenv("OMP_NUM_THREADS", "2")
+        assert used(CHANNEL, 2)[0].values == []
     monkeypatch.setattr("uzushio._base.config.user_cache.processor_key", lambda: "another")
     assert used(CHANNEL, 2)[0].values == []
 

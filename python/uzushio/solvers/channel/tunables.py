@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from uzushio._base.config.quantities import show_size
+from uzushio._base.parallel.affinity import thread_count
 from uzushio.case.model import load_case
 from uzushio.solvers.channel.case import ChannelCase
 from uzushio.solvers.channel.decomposition import (
@@ -57,6 +58,7 @@ class ChannelSubject(Subject):
             "nz": grid.nz,
             "dealiasing": case.numerics.dealiasing,
             "precision": case.numerics.transpose_precision,
+            "threads": thread_count(),
         }
         self._memory_limit = case.decomposition.memory_per_rank
         if self._memory_limit is not None:
@@ -98,8 +100,9 @@ class ChannelSubject(Subject):
         """Return the predicted time of the steps, with the constants of the case's network."""
         case, grid, scheme = with_point(self.case, point), _grid(point), str(point[_SCHEME])
         need = estimate_needs(case, *grid, scheme)
-        node = ranks_per_node(case, self.ranks)
-        return predict(case, grid, scheme, need.bytes, need.traffic, node).seconds * self.steps
+        node, threads = ranks_per_node(case, self.ranks), thread_count()
+        one = predict(case, grid, scheme, need.bytes, need.traffic, node, threads)
+        return one.seconds * self.steps
 
     def _does_not_fit(self, py: int, pz: int) -> str | None:
         most_py, most_pz = self._limits

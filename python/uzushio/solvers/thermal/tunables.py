@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from uzushio._base.parallel.affinity import thread_count
 from uzushio.case.model import load_case
 from uzushio.solvers.thermal.case import AXES, ThermalCase
 from uzushio.tuning.steps import StepWorkload, steps_of, with_point
@@ -48,7 +49,11 @@ class ThermalSubject(Subject):
         work["numerics"].pop("solver")
         work["time"] = work["time"]["scheme"]
         digest = hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:16]
-        self.size: dict[str, Value] = {"cells": math.prod(self._cells), "work": digest}
+        self.size: dict[str, Value] = {
+            "cells": math.prod(self._cells),
+            "work": digest,
+            "threads": thread_count(),
+        }
         counts = (0, *(n for n in range(1, ranks + 1) if ranks % n == 0))
         self._names = tuple(f"decomposition.p{axis}" for axis in AXES[: len(self._cells)])
         first, *others = (
