@@ -27,13 +27,13 @@ def block_of(part: Part) -> Block:
     if min(part.grid.points.count) > 1:
         return Block(part.coordinates, part.stored.start, part.cells, fields)
     flat = [n == 1 for n in part.grid.points.count]
-    shape = [2 if one else n for one, n in zip(flat, part.stored.count, strict=True)]
-    cells = [one or n for one, n in zip(flat, part.cells.count, strict=True)]
+    shape = [2 if is_flat else n for is_flat, n in zip(flat, part.stored.count, strict=True)]
+    cells = [is_flat or n for is_flat, n in zip(flat, part.cells.count, strict=True)]
     places = part.stored.slices(part.grid.points.start)
     return Block(
         [
-            line if one else line[place]
-            for one, line, place in zip(flat, thickened(whole), places, strict=True)
+            line if is_flat else line[place]
+            for is_flat, line, place in zip(flat, thickened(whole), places, strict=True)
         ],
         part.stored.start,
         (part.cells.start, [int(n) for n in cells]),

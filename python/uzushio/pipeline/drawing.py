@@ -78,8 +78,8 @@ class Drawing:
         key = (Drawing, view)
         if view.font is not None:  # relative to the file's folder
             view = view.model_copy(update={"font": setup.base / view.font.expanduser()})
-        found: Drawing = setup.shared.setdefault(key, Drawing(view, setup))
-        return found
+        drawing: Drawing = setup.shared.setdefault(key, Drawing(view, setup))
+        return drawing
 
     def change(self, view: View) -> bool:
         """Draw another view from now on; return whether `prepare` must be called before.
@@ -116,7 +116,9 @@ class Drawing:
         if not mask or not view.fields():
             return view
         grid = stream.grid_of(stream.scalar(stream.parts(view.fields()[0])[0]).name)
-        by_vtk = grid.coordinates is None or any(isinstance(one, MeshLayer) for one in view.layers)
+        by_vtk = grid.coordinates is None or any(
+            isinstance(layer, MeshLayer) for layer in view.layers
+        )
         if view.bodies is True and (by_vtk or stream.grid_of(mask) != grid):
             return view
         if by_vtk:
@@ -128,18 +130,18 @@ class Drawing:
 
     def _parts(self, stream: Stream) -> list[tuple[str, ...]]:
         """Return the names of the view's fields in the stream, for each mesh of the fields."""
-        found = [
+        field_parts = [
             [stream.scalar(part).name for part in stream.parts(name)]
             for name in self.shown.fields()
         ]
-        meshes = [[stream.grid_of(part).mesh.name for part in parts] for parts in found]
+        meshes = [[stream.grid_of(part).mesh.name for part in parts] for parts in field_parts]
         for name, those in zip(self.shown.fields(), meshes, strict=True):
             if len(meshes[0]) != len(those) or (len(those) > 1 and those != meshes[0]):
                 raise PipelineError(
                     f"the fields of a view are on the same meshes; {self.shown.fields()[0]} is on "
                     f"{', '.join(meshes[0])}, and {name} on {', '.join(those)}"
                 )
-        return list(zip(*found, strict=True))
+        return list(zip(*field_parts, strict=True))
 
     def _need(self, names: Sequence[str], stream: Stream, meshes: Sequence[str]) -> Need:
         """Return the need of the fields on one of the view's meshes."""
@@ -245,20 +247,22 @@ class Drawing:
     def _labels(self, context: Context) -> dict[str, Any]:
         """Return time, step, units and labels for the annotation of a picture."""
         names = zip(self.shown.fields(), self._needs[0].fields, strict=True)
-        found = {name: context.stream.quantity(part) for name, part in names}
+        quantities = {name: context.stream.quantity(part) for name, part in names}
         return {
             "time": context.time,
             "step": context.index,
-            "units": {name: quantity.unit for name, quantity in found.items()},
-            "labels": {n: q.description for n, q in found.items() if q.derived and q.description},
+            "units": {name: quantity.unit for name, quantity in quantities.items()},
+            "labels": {
+                n: q.description for n, q in quantities.items() if q.derived and q.description
+            },
         }
 
     def _renderer(self) -> Any:
         """Return the renderer of pictures of the view's size; few are kept (collective)."""
         samples = max(2, self.view.samples) if self._by_vtk else self.view.samples
         key = (*self.view.size, samples, self._by_vtk)
-        found = self._renderers.pop(key, None)
-        if found is None:
+        renderer = self._renderers.pop(key, None)
+        if renderer is None:
             if len(self._renderers) == _MAX_RENDERERS:
                 self._renderers.pop(next(iter(self._renderers))).close()
             comm, size = self.setup.comm, self.view.size
@@ -271,13 +275,13 @@ class Drawing:
             if self._by_vtk:
                 from uzushio.render.mesh_renderer import MeshRenderer
 
-                found = MeshRenderer(comm, *size, **more)
+                renderer = MeshRenderer(comm, *size, **more)
             else:
                 from uzushio.render.renderer import Renderer
 
-                found = Renderer(comm, *size, **more)
-        self._renderers[key] = found
-        return found
+                renderer = Renderer(comm, *size, **more)
+        self._renderers[key] = renderer
+        return renderer
 
     def _draw_with_ray_caster(self, context: Context) -> Picture | None:
         """Draw by ray casting."""
@@ -333,9 +337,11 @@ class Drawing:
                         for part in context.parts(need)
                         if need.corners or part.cells.size
                     ]
-            parts = {mesh: [view.dataset for view in found] for mesh, found in views.items()}
-            found = renderer.surfaces(self.view, parts)
-            self._surfaces = context.values, found, list(itertools.chain(*views.values()))
+            parts = {
+                mesh: [view.dataset for view in mesh_views] for mesh, mesh_views in views.items()
+            }
+            surfaces = renderer.surfaces(self.view, parts)
+            self._surfaces = context.values, surfaces, list(itertools.chain(*views.values()))
         finally:
             if self._surfaces is None:
                 parts = {}

@@ -61,16 +61,16 @@ def _parse(text: str) -> ast.expr:
             "sources of its parts"
         )
     try:
-        plain = _QUOTED.sub(lambda found: _identifier(found[1]), text.strip())
-        found = ast.parse(plain, mode="eval").body
+        plain = _QUOTED.sub(lambda match: _identifier(match[1]), text.strip())
+        tree = ast.parse(plain, mode="eval").body
     except (RecursionError, MemoryError) as error:
         raise _too_deep(text) from error
     except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise PipelineError(f"'{shown(text)}' is no expression ({reason})") from error
-    if _deeper(found, MAX_DEPTH):
+    if _deeper(tree, MAX_DEPTH):
         raise _too_deep(text)
-    return _Folded(text).visit(found)  # type: ignore[no-any-return]
+    return _Folded(text).visit(tree)  # type: ignore[no-any-return]
 
 
 def quoted(name: str) -> str:
@@ -91,7 +91,7 @@ def _identifier(name: str) -> str:
 
 def _with_quotes(text: str) -> str:
     """Return an expression of Python with the names in backticks that identifiers stand for."""
-    return _IDENTIFIER.sub(lambda found: f"`{bytes.fromhex(found[1]).decode()}`", text)
+    return _IDENTIFIER.sub(lambda match: f"`{bytes.fromhex(match[1]).decode()}`", text)
 
 
 def shown(text: str) -> str:
@@ -113,7 +113,7 @@ def _deeper(node: ast.expr, limit: int) -> bool:
     """
     level: list[ast.AST] = [node]
     for _ in range(limit):
-        level = [below for one in level for below in ast.iter_child_nodes(one)]
+        level = [below for node in level for below in ast.iter_child_nodes(node)]
         if not level:
             return False
     return True
@@ -180,9 +180,9 @@ def _power(base: float, exponent: float) -> int | float:
     return _whole(float(base) ** float(exponent), exact)
 
 
-def _product(one: float, other: float) -> int | float:
-    exact = isinstance(one, int) and isinstance(other, int)
-    return _whole(float(one) * float(other), exact)
+def _product(factor: float, other: float) -> int | float:
+    exact = isinstance(factor, int) and isinstance(other, int)
+    return _whole(float(factor) * float(other), exact)
 
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], int | float]] = {
@@ -213,8 +213,8 @@ class _Checked(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> NoReturn:
         known = isinstance(node, ast.expr)
-        found = _with_quotes(ast.unparse(node)) if known else type(node).__name__
-        raise PipelineError(f"'{shown(self._text)}': {found} is not arithmetic")
+        term = _with_quotes(ast.unparse(node)) if known else type(node).__name__
+        raise PipelineError(f"'{shown(self._text)}': {term} is not arithmetic")
 
     def visit_Name(self, node: ast.Name | ast.Attribute) -> ast.expr:
         name = _dotted(node)
@@ -315,12 +315,12 @@ class FieldExpression:
         known = {variable: values[name] for name, variable in self._variables.items()}
         try:
             with np.errstate(all="ignore"):  # for functions of constants
-                found = numexpr.evaluate(
+                result = numexpr.evaluate(
                     self._code, local_dict=known, global_dict={}, out=out, casting="unsafe"
                 )
         except _UNCOMPUTABLE as error:
             raise PipelineError(f"'{shown(self.text)}' cannot be computed ({error})") from error
-        return np.asarray(found)
+        return np.asarray(result)
 
 
 class ScalarExpression:

@@ -86,7 +86,7 @@ class FigureSettings(Section):
     @property
     def suffixes(self) -> list[str]:
         """Suffixes of the files, each once."""
-        return [f".{one}" for one in dict.fromkeys(self.format)]
+        return [f".{suffix}" for suffix in dict.fromkeys(self.format)]
 
 
 class TimeBudget:

@@ -69,12 +69,12 @@ class Graph:
 
     def numbers(self) -> Mapping[str, float]:
         """Return the numbers in expressions, for the current step."""
-        found = {
+        numbers = {
             name: float(value)
             for name, value in self.stream.attributes.items()
             if isinstance(value, (int, float))
         }
-        return found | CONSTANTS | {"step": float(self._step[0]), "time": self._step[1]}
+        return numbers | CONSTANTS | {"step": float(self._step[0]), "time": self._step[1]}
 
     def is_number(self, name: str) -> bool:
         """Whether the name is a number in expressions."""
@@ -90,21 +90,21 @@ class Graph:
             PipelineError: a name is unknown, no field is named, or fields are on other meshes.
         """
         parts = {name: self.stream.parts(name) for name in expression.names}
-        counts = {len(found) for found in parts.values()} - {1}
+        counts = {len(names) for names in parts.values()} - {1}
         if not counts:
             return [{name: name for name in self.check_expression(expression)}]
         meshes = {
-            tuple(self.stream.grid_of(part).mesh.name for part in found)
-            for found in parts.values()
-            if len(found) > 1
+            tuple(self.stream.grid_of(part).mesh.name for part in names)
+            for names in parts.values()
+            if len(names) > 1
         }
         alone = [name for name in expression.names if name in self.stream.quantities]
         if len(meshes) > 1 or alone:
             raise PipelineError(f"'{expression.text}' names fields that are not on the same meshes")
-        several = {name: found for name, found in parts.items() if len(found) > 1}
+        several = {name: names for name, names in parts.items() if len(names) > 1}
         self.check_expression(expression, several)
         return [
-            {name: found[number] for name, found in several.items()}
+            {name: names[number] for name, names in several.items()}
             for number in range(counts.pop())
         ]
 
@@ -333,11 +333,11 @@ def _require_near(name: str, source: Grid, target: Grid) -> None:
     lines = zip("zyx", source.coordinates, target.coordinates, strict=True)
     for number, (axis, line, points) in enumerate(lines):
         if source.period_points(number):
-            one, other = (grid.period_length(number) for grid in (source, target))
-            if target.period_points(number) and abs(one - other) > _SAME * one:
+            length, other = (grid.period_length(number) for grid in (source, target))
+            if target.period_points(number) and abs(length - other) > _SAME * length:
                 raise PipelineError(
                     f"the field '{name}' is on {source.name}, whose period along {axis} is "
-                    f"{one:g}, and that of {target.name} is {other:g}"
+                    f"{length:g}, and that of {target.name} is {other:g}"
                 )
             continue
         if np.array_equal(line, points):

@@ -88,10 +88,10 @@ class InSituPipeline:
 
     def states(self) -> dict[str, State]:
         """Return the states of the actions, by name; for checkpoints."""
-        found = self._pipeline.states()
+        states = self._pipeline.states()
         return {
             name: replace(state, attributes={**state.attributes, **self._sources})
-            for name, state in found.items()
+            for name, state in states.items()
         }
 
     def is_due(self) -> bool:

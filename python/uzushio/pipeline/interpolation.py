@@ -39,11 +39,11 @@ class Interpolation:
             raise PipelineError(
                 f"{grid.name} is curvilinear; probe takes a grid with straight lines"
             )
-        found = [_along(grid, axis, places[:, 2 - axis], places, names) for axis in range(3)]
+        axes = [_along(grid, axis, places[:, 2 - axis], places, names) for axis in range(3)]
         corners = np.array(list(np.ndindex(2, 2, 2)))  # (8, 3)
-        low = np.stack([one[0] for one in found], axis=-1)
-        high = np.stack([one[1] for one in found], axis=-1)
-        share = np.stack([one[2] for one in found], axis=-1)
+        low = np.stack([axis[0] for axis in axes], axis=-1)
+        high = np.stack([axis[1] for axis in axes], axis=-1)
+        share = np.stack([axis[2] for axis in axes], axis=-1)
         start = np.array(grid.points.start)
         #: Global indices z, y, x of the points, (n, 8, 3), and their weights, (n, 8).
         self.points = start + np.where(corners[np.newaxis], high[:, np.newaxis], low[:, np.newaxis])

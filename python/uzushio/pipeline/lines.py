@@ -29,7 +29,7 @@ def _is_kept(line: str, first: bool, step: int) -> bool:
     if not line.endswith("\n"):
         return False
     try:
-        found = json.loads(line)["step"] if line.startswith("{") else line.partition(",")[0]
-        return float(found) <= step
+        recorded = json.loads(line)["step"] if line.startswith("{") else line.partition(",")[0]
+        return float(recorded) <= step
     except (ValueError, LookupError, TypeError):
         return first

@@ -161,14 +161,14 @@ def _kind_of(item: Any) -> str:
     """Return the kind of an action in the file; raises `PipelineError` without full stop."""
     if not isinstance(item, dict):
         raise PipelineError(f"got {item!r}, must be a section such as {{picture: NAME, every: 10}}")
-    found = [key for key in item if key in ACTIONS]
-    if len(found) > 1:
+    kinds = [key for key in item if key in ACTIONS]
+    if len(kinds) > 1:
         raise PipelineError(
-            f"has the keys {' and '.join(found)}, and an action is of one kind; put its settings "
+            f"has the keys {' and '.join(kinds)}, and an action is of one kind; put its settings "
             "into the section of the kind, as {picture: {view: NAME, movie: FILE}, every: 10}"
         )
-    if found:
-        return str(found[0])
+    if kinds:
+        return str(kinds[0])
     common = list(ActionItem.model_fields)
     others = [str(key) for key in item if key not in common]
     if others:

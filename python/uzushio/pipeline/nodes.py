@@ -258,8 +258,8 @@ class Magnitude(Node):
         """Compute the root of the sum of squares."""
         parts = []
         for name in self.of:
-            found = _inside(values[name], box)
-            parts += [found] if found.ndim == 3 else list(np.moveaxis(found, -1, 0))
+            inside = _inside(values[name], box)
+            parts += [inside] if inside.ndim == 3 else list(np.moveaxis(inside, -1, 0))
         names = [f"v{number}" for number in range(len(parts))]
         expression = FieldExpression(f"sqrt({' + '.join(f'{name}**2' for name in names)})")
         out = allocate(box.count, self.quantity.dtype)
@@ -297,13 +297,18 @@ class Resampled(Node):
     def compute(self, box: Box, values: Mapping[str, BoxValues], allocate: Allocate) -> np.ndarray:
         """Interpolate along one axis after the other."""
         taken = self.takes(box)[self.of[0]]
-        found = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)
-        if found.ndim == 3:
-            return self._one(found, box, taken, allocate)
-        parts = [self._one(part, box, taken, np.empty) for part in np.moveaxis(found, -1, 0)]
+        inside = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)
+        if inside.ndim == 3:
+            return self._resample_component(inside, box, taken, allocate)
+        parts = [
+            self._resample_component(part, box, taken, np.empty)
+            for part in np.moveaxis(inside, -1, 0)
+        ]
         return np.stack(parts, axis=-1)
 
-    def _one(self, values: np.ndarray, box: Box, taken: Box, allocate: Allocate) -> np.ndarray:
+    def _resample_component(
+        self, values: np.ndarray, box: Box, taken: Box, allocate: Allocate
+    ) -> np.ndarray:
         axes = [axis for axis, stencil in enumerate(self._stencils) if stencil is not None]
         for axis in axes:
             stencil = self._stencils[axis]

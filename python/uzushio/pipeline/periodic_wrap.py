@@ -64,13 +64,13 @@ def _cut(
     low: int, high: int, first: int, stop: int, period_points: int
 ) -> list[tuple[int, int, int]]:
     """Split a range at the ends: (index in the range, index in the grid, count) of each piece."""
-    found, at = [], low
+    pieces, at = [], low
     while at < high:
         if not period_points or first <= at < stop:
             place, end = at, high if not period_points else min(high, stop)
         else:
             place = first + (at - first) % period_points
             end = min(high, at + first + period_points - place)
-        found.append((at, place, end - at))
+        pieces.append((at, place, end - at))
         at = end
-    return found
+    return pieces

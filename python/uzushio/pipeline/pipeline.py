@@ -127,7 +127,9 @@ class Pipeline:
 
     def _unused_view_mistakes(self, stream: Stream) -> list[str]:
         """Return the mistakes in views that no action draws."""
-        shown = {one.view for one in self._setup.shared.values() if isinstance(one, Drawing)}
+        shown = {
+            drawing.view for drawing in self._setup.shared.values() if isinstance(drawing, Drawing)
+        }
         mistakes = []
         for name, view in self._file.views.items():
             try:
@@ -162,8 +164,12 @@ class Pipeline:
 
     def states(self) -> dict[str, State]:
         """Return the states of the actions that have one, by name; for checkpoints."""
-        found = {one.action.name: one.action.state() for one in self._scheduled if one.ready}
-        return {name: state for name, state in found.items() if state is not None}
+        states = {
+            scheduled.action.name: scheduled.action.state()
+            for scheduled in self._scheduled
+            if scheduled.ready
+        }
+        return {name: state for name, state in states.items() if state is not None}
 
     def fields(self) -> set[str]:
         """Return the stream's own fields that the actions read; valid after `prepare`."""
@@ -264,8 +270,10 @@ class Pipeline:
 
     def _bytes_needed(self, values: int) -> int:
         """Return the bytes to allocate for a plan's values and all pictures."""
-        drawings = (one for one in self._setup.shared.values() if isinstance(one, Drawing))
-        return max(0, values - self._pool.bytes) + sum(one.bytes_needed for one in drawings)
+        drawings = (
+            drawing for drawing in self._setup.shared.values() if isinstance(drawing, Drawing)
+        )
+        return max(0, values - self._pool.bytes) + sum(drawing.bytes_needed for drawing in drawings)
 
     def _condition_holds(self, scheduled: ScheduledAction, context: Context) -> bool:
         """Whether the action's condition on values is true."""
@@ -298,8 +306,8 @@ class Pipeline:
         text = str(error) if expected else f"{type(error).__name__}: {error}"
         mine = ("", "") if isinstance(error, OtherRankError) else (text, trace_of(error))
         every: list[tuple[str, str]] = self._comm.allgather(mine)
-        text = next((found for found, _ in every if found), text)
-        trace = next((found for _, found in every if found), "")
+        text = next((error_text for error_text, _ in every if error_text), text)
+        trace = next((error_trace for _, error_trace in every if error_trace), "")
         # Numbers of steps, also in names of files, differ each time.
         again = _NUMBERS.sub("", text) == _NUMBERS.sub("", scheduled.error or "")
         scheduled.failures, scheduled.error = scheduled.failures + 1, text
@@ -363,8 +371,8 @@ class Pipeline:
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds of the sections of steps by name, without the actions as a whole."""
-        found = self.sections.seconds(inside=SECTION)
-        return {name: spent for name, spent in found.items() if not name.startswith(ACTION)}
+        seconds = self.sections.seconds(inside=SECTION)
+        return {name: spent for name, spent in seconds.items() if not name.startswith(ACTION)}
 
     def summary(self) -> dict[str, Any]:
         """Return plain JSON values: counters, times in seconds, and summaries of the actions."""
@@ -380,16 +388,18 @@ class Pipeline:
             "bytes_kept": self._pool.bytes,
             "seconds": self.seconds(),
             "actions": {
-                one.action.name: one.summary(spent.get(ACTION + one.action.name, 0.0))
-                for one in self._scheduled
+                scheduled.action.name: scheduled.summary(
+                    spent.get(ACTION + scheduled.action.name, 0.0)
+                )
+                for scheduled in self._scheduled
             },
         }
 
     @property
     def pictures(self) -> int:
         """Number of drawn pictures, on rank 0."""
-        drawings = {id(found): found for found in self._setup.shared.values()}.values()
-        return sum(found.pictures for found in drawings if isinstance(found, Drawing))
+        drawings = {id(shared): shared for shared in self._setup.shared.values()}.values()
+        return sum(drawing.pictures for drawing in drawings if isinstance(drawing, Drawing))
 
     @property
     def failures(self) -> int:

@@ -103,7 +103,7 @@ class Reducer:
         self, parts: Sequence[Part], fields: Sequence[str], measures: Iterable[Measure]
     ) -> dict[tuple[str, Measure], np.ndarray]:
         """Reduce fields (collective), as `__call__`."""
-        found: dict[tuple[str, Measure], np.ndarray] = {}
+        reduced: dict[tuple[str, Measure], np.ndarray] = {}
         wanted = list(dict.fromkeys(measures))
         means = {}
         if {"mean", "std", "integral"} & set(wanted):
@@ -113,16 +113,16 @@ class Reducer:
         for field in fields:
             for measure in wanted:
                 if measure in ("min", "max"):
-                    found[field, measure] = self._extreme(parts, field, measure)
+                    reduced[field, measure] = self._extreme(parts, field, measure)
                 elif measure == "mean":
-                    found[field, measure] = means[field]
+                    reduced[field, measure] = means[field]
                 elif measure == "integral":
-                    found[field, measure] = means[field] * self._total()
+                    reduced[field, measure] = means[field] * self._total()
                 else:
-                    found[field, measure] = np.sqrt(
+                    reduced[field, measure] = np.sqrt(
                         (squares if measure == "rms" else spread)[field]
                     )
-        return found
+        return reduced
 
     def _total(self) -> float:
         """Return the length, area or volume of the reduced axes."""
@@ -162,13 +162,13 @@ class Reducer:
         for part in self._selection.owned(parts):
             here = ... if self._along is None else part.box.slices()[self._along]
             values = part.values(field)
-            one = values.min(axis=over) if least else values.max(axis=over)
-            lost[here] |= np.isnan(one)  # MPI does not define the order of NaN
-            local[here] = (np.fmin if least else np.fmax)(local[here], one)
-        found, bad = np.empty_like(local), np.empty_like(lost)
-        self._comm.Allreduce(local, found, MPI.MIN if least else MPI.MAX)
+            block_extreme = values.min(axis=over) if least else values.max(axis=over)
+            lost[here] |= np.isnan(block_extreme)  # MPI does not define the order of NaN
+            local[here] = (np.fmin if least else np.fmax)(local[here], block_extreme)
+        extreme, bad = np.empty_like(local), np.empty_like(lost)
+        self._comm.Allreduce(local, extreme, MPI.MIN if least else MPI.MAX)
         self._comm.Allreduce(lost, bad, MPI.MAX)
-        return np.where((bad > 0) | np.isinf(found) & (found == nothing), np.nan, found)
+        return np.where((bad > 0) | np.isinf(extreme) & (extreme == nothing), np.nan, extreme)
 
 
 def _sum(

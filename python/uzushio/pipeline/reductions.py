@@ -120,7 +120,7 @@ class ReductionExpression:
         Raises:
             PipelineError: the expression cannot be computed.
         """
-        found: list[ScalarMoments] = []
+        rank_moments: list[ScalarMoments] = []
         numbers = self._graph.numbers()
         with collective(context.comm):
             for _, inner, meshes in self._parts:
@@ -128,8 +128,8 @@ class ReductionExpression:
                 for need, fields in meshes:
                     for part in context.parts(need):
                         _add(moments, inner, fields, part, numbers)
-                found.append(moments)
-        every: list[list[ScalarMoments]] = context.comm.allgather(found)
+                rank_moments.append(moments)
+        every: list[list[ScalarMoments]] = context.comm.allgather(rank_moments)
         reduced = []
         for number, (name, _, _) in enumerate(self._parts):
             whole = ScalarMoments()

@@ -90,12 +90,12 @@ def pictures_after(folder: Path, pattern: str, name: str, step: int) -> list[Pat
             expression += r"(?P<step>\d+)"
         elif key is not None:
             expression += re.escape(name) if key == "name" else ".+?"
-    found = []
+    paths = []
     for path in folder.rglob(f"*{PurePosixPath(pattern).suffix}"):
         match = re.fullmatch(expression, path.relative_to(folder).as_posix())
         if match and "step" in match.groupdict() and int(match["step"]) > step:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def plain_name(name: str) -> str:

@@ -65,11 +65,11 @@ def used_sources(
     sources: Mapping[str, SourceSettings], texts: Iterable[str]
 ) -> dict[str, SourceSettings]:
     """Return the sources that fields or expressions name, and those on which these depend."""
-    found = set[str]()
+    used = set[str]()
     waiting = list(texts)
     while waiting:
         for name in _NAME.findall(waiting.pop()):
-            if name in sources and name not in found:
-                found.add(name)
+            if name in sources and name not in used:
+                used.add(name)
                 waiting += [sources[name].expression or "", *sources[name].fields]
-    return {name: source for name, source in sources.items() if name in found}
+    return {name: source for name, source in sources.items() if name in used}

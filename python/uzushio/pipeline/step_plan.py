@@ -86,14 +86,14 @@ def plan_step(
         grid = graph.stream.grids[name]
 
         def boxes(points: Box, grid: Grid = grid, wanted: Any = wanted) -> dict[str, Box]:
-            found: list[tuple[str, Box]] = []
+            needed: list[tuple[str, Box]] = []
             for need, names in wanted:
                 stored = stored_box(need, grid, points)[2]
                 if stored.size:
-                    found += [(field, stored) for field in names]
+                    needed += [(field, stored) for field in names]
                     corners = need.corner_field(grid)
-                    found += [(corners, grid.corners(stored))] if corners is not None else []
-            return graph.boxes(found)
+                    needed += [(corners, grid.corners(stored))] if corners is not None else []
+            return graph.boxes(needed)
 
         if inside:
             own = own_blocks(step, grid, comm.rank)
@@ -103,8 +103,8 @@ def plan_step(
         else:
             tiles = [Tile(rank_share(grid, comm.rank, comm.size))]
         step_plan.tiles += [(grid, tile, boxes(tile.points)) for tile in tiles if tile.points.size]
-    for _, _, found in step_plan.tiles:
-        for name, box in found.items():
+    for _, _, tile_boxes in step_plan.tiles:
+        for name, box in tile_boxes.items():
             if name not in graph.nodes:
                 step_plan.reads[name] = union(step_plan.reads.get(name, box), box)
     return step_plan
@@ -187,5 +187,5 @@ class PlanCache:
 
 def _best_own_box(step: Step, name: str, box: Box, rank: int) -> Box | None:
     """Return this rank's box of a field with the largest overlap with a box."""
-    found = [own for _, own in own_boxes(step, name, rank)]
-    return max(found, key=lambda own: intersection(own, box).size, default=None)
+    candidates = [own for _, own in own_boxes(step, name, rank)]
+    return max(candidates, key=lambda own: intersection(own, box).size, default=None)

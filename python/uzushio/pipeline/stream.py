@@ -78,8 +78,8 @@ class Grid:
     @property
     def corner_layers(self) -> Index:
         """Number of vertices beyond the elements along each axis; 0 for vertices."""
-        both = zip(self.mesh.vertices.count, self.points.count, strict=True)
-        return tuple(vertices - points for vertices, points in both)
+        counts = zip(self.mesh.vertices.count, self.points.count, strict=True)
+        return tuple(vertices - points for vertices, points in counts)
 
     def corners(self, box: Box) -> Box:
         """Return the vertices of a box of elements; a box of vertices as it is."""
@@ -190,7 +190,7 @@ class Stream:
     ) -> Stream:
         grids: dict[str, Grid] = {}
         axes = periodic_axes(attributes)
-        filled = {one.mesh for one in fields if one.association == "element"}
+        filled = {quantity.mesh for quantity in fields if quantity.association == "element"}
         for described in fields:
             mesh, of = meshes[described.mesh], described.association
             grid = Grid(mesh, of, axes, of == "vertex" and mesh.name in filled)
@@ -228,13 +228,13 @@ class Stream:
                     f"({', '.join(parts)})"
                 )
             raise PipelineError(f"the field '{name}' {unknown(name, list(self.quantities))}")
-        found = self.quantities[name]
-        if found.dtype.kind not in "iuf":
+        quantity = self.quantities[name]
+        if quantity.dtype.kind not in "iuf":
             raise PipelineError(
-                f"the field '{name}' has values of type {found.dtype}, and pipelines need real "
+                f"the field '{name}' has values of type {quantity.dtype}, and pipelines need real "
                 "numbers; publish its real and imaginary parts as fields of their own"
             )
-        return found
+        return quantity
 
     def parts(self, name: str) -> Sequence[str]:
         """Return the names of the parts of a field of several meshes: MESH/NAME on each.
@@ -243,23 +243,23 @@ class Stream:
         """
         if name in self.quantities:
             return [name]
-        found = [
+        parts = [
             quantity.name
             for quantity in self.quantities.values()
             if quantity.name == f"{quantity.mesh}/{name}"
         ]
-        return found or [name]
+        return parts or [name]
 
     def scalar(self, name: str) -> Field:
         """Return a quantity of one component; raises `PipelineError` for vectors too."""
-        found = self.quantity(name)
-        if found.components > 1:
+        quantity = self.quantity(name)
+        if quantity.components > 1:
             parts = [part for part in self.quantities if part.startswith(f"{name}.")]
             raise PipelineError(
-                f"the field '{name}' has {found.components} components; choose one of them "
+                f"the field '{name}' has {quantity.components} components; choose one of them "
                 f"({', '.join(parts)}), or a source of the kind magnitude"
             )
-        return found
+        return quantity
 
     def grid_of(self, name: str) -> Grid:
         """Return the grid of a quantity; raises `PipelineError` for an unknown name."""
@@ -296,11 +296,11 @@ def _text(value: object) -> str:
 
 def _with_components(quantities: Iterable[Field]) -> dict[str, Field]:
     """Return the quantities by name, each vector followed by its components."""
-    found = {}
+    by_name = {}
     for quantity in quantities:
-        found[quantity.name] = quantity
-        found |= {part.name: part for part in components_of(quantity)}
-    return found
+        by_name[quantity.name] = quantity
+        by_name |= {part.name: part for part in components_of(quantity)}
+    return by_name
 
 
 def components_of(quantity: Field) -> list[Field]:

@@ -73,14 +73,14 @@ def own_blocks(step: Step, grid: Grid, rank: int) -> list[tuple[Block, Box]]:
         return [(block, block.elements) for block in blocks if block.rank == rank]
     mesh = grid.mesh
     of_elements = sum(block.elements.size for block in blocks) == mesh.elements.size
-    found = []
+    own = []
     for block in blocks:
         if block.rank == rank:
             points = block.vertices
             if of_elements and len(blocks) > 1:
                 points = _upto_last(block.elements, points, grid.points)
-            found.append((block, points))
-    return [(block, points) for block, points in found if points.size]
+            own.append((block, points))
+    return [(block, points) for block, points in own if points.size]
 
 
 def _upto_last(elements: Box, vertices: Box, whole: Box) -> Box:
@@ -117,14 +117,14 @@ def best_cut(counts: Index, ranks: int) -> Triple:
     """
     max_parts = [max(1, n // 2) for n in counts]
     for parts in range(min(ranks, int(np.prod(max_parts))), 0, -1):
-        found = [
+        cuts = [
             (z, y, parts // (z * y))
             for z in range(1, parts + 1)
             if parts % z == 0
             for y in range(1, parts // z + 1)
             if parts // z % y == 0
         ]
-        fitting = [cut for cut in found if all(a <= b for a, b in zip(cut, max_parts, strict=True))]
+        fitting = [cut for cut in cuts if all(a <= b for a, b in zip(cut, max_parts, strict=True))]
         if fitting:
             nz, ny, nx = counts
             return min(
@@ -163,8 +163,8 @@ def cut_tiles(
     for axis in range(3):
         for begin, end in ((start[axis], low[axis]), (high[axis], stop[axis])):
             if begin < end:
-                one, other = start.copy(), stop.copy()
-                one[axis], other[axis] = begin, end
-                tiles.append(Tile(Box.between(one, other), block))
+                first, last = start.copy(), stop.copy()
+                first[axis], last[axis] = begin, end
+                tiles.append(Tile(Box.between(first, last), block))
         start[axis], stop[axis] = low[axis], high[axis]
     return tiles

@@ -242,8 +242,8 @@ class StepValues:
                     for tile_values in self._tile_values:
                         tile_values.pop(other, None)
         if self._comm.allreduce(len(failed)):
-            for found in self._comm.allgather(failed):
-                self._failures |= found
+            for rank_failures in self._comm.allgather(failed):
+                self._failures |= rank_failures
 
     def parts(self, need: Need) -> list[Part]:
         """Return this rank's parts of a loaded need; raises `PipelineError` on all ranks."""
@@ -253,7 +253,7 @@ class StepValues:
         for name in names.values():
             if name in self._failures:
                 raise PipelineError(f"{self._failures[name]}.")
-        found = []
+        parts = []
         for (on, tile, _), tile_values in zip(self._plan.tiles, self._tile_values, strict=True):
             if on.name != grid.name:
                 continue
@@ -262,7 +262,7 @@ class StepValues:
                 continue
             fields = {name: _slice(tile_values[key], stored) for name, key in names.items()}
             corners = need.corner_field(grid)
-            found.append(
+            parts.append(
                 Part(
                     grid,
                     points,
@@ -272,7 +272,7 @@ class StepValues:
                     None if corners is None else _slice(tile_values[corners], grid.corners(stored)),
                 )
             )
-        return found
+        return parts
 
 
 def _slice(stored: BoxValues, box: Box) -> np.ndarray:

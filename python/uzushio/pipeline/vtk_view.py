@@ -144,5 +144,5 @@ def _spacing(lines: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[float] | 
     """Return the spacings along z, y, x if they are uniform, else None."""
     from uzushio._base.store.schema import spacing
 
-    found = [spacing(line) for line in lines]
-    return None if None in found else [one for one in found if one is not None]
+    spacings = [spacing(line) for line in lines]
+    return None if None in spacings else [interval for interval in spacings if interval is not None]

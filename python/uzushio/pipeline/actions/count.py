@@ -50,12 +50,12 @@ class Count(Action[CountSettings]):
 
     def run(self, context: Context) -> None:
         """Add a line to the file."""
-        found = []
+        ranges = []
         with collective(context.comm):
             for need in self._needs:
                 values = [part.owned(need.fields[0]) for part in context.parts(need)]
-                found.append([_range(part) for part in values])
-        every = context.comm.gather(found)
+                ranges.append([_range(part) for part in values])
+        every = context.comm.gather(ranges)
         with collective(context.comm):
             if every is not None:
                 line: dict[str, Any] = {"step": context.index, "time": context.time}

@@ -104,7 +104,7 @@ class Extract(Action[ExtractSettings]):
         except OutputError as error:
             raise PipelineError(str(error)) from error
         schema = self._frame(stream, names)
-        self._files = [self.setup.folder / one for one in settings.to or [f"{self.name}.zarr"]]
+        self._files = [self.setup.folder / path for path in settings.to or [f"{self.name}.zarr"]]
         begun = {store.path for store in self._stores if store.begun}
         self._stores = [self._store(file, schema, file in begun) for file in self._files]
         self._steps = 0
@@ -154,9 +154,11 @@ class Extract(Action[ExtractSettings]):
 
     def run(self, context: Context) -> None:
         """Append the step to all stores; a failure of one store does not affect the others."""
-        found = self._selection.owned(context.parts(self._need))
-        distribution = Distribution(context.comm, [one.box for one in found])
-        values = {plain: [one.values(name) for one in found] for name, plain in self._names.items()}
+        owned = self._selection.owned(context.parts(self._need))
+        distribution = Distribution(context.comm, [part.box for part in owned])
+        values = {
+            plain: [part.values(name) for part in owned] for name, plain in self._names.items()
+        }
         failures = []
         for store in self._stores:
             try:

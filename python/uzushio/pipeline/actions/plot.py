@@ -44,7 +44,7 @@ class PlotSettings(FigureSettings):
     series: SeriesSettings | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
+    def _require_one_subject(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in _SUBJECTS) != 1:
             raise ValueError("needs exactly one of 'profile', 'spectrum' and 'series'")
         return self
@@ -75,7 +75,7 @@ class Plot(Action[PlotSettings]):
         self._subject = self.settings.subject()
         needs = self._subject.prepare(stream)
         self._time_unit = stream.time_unit
-        self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
+        self._curves = [curve.curve(self.setup.base) for curve in self.settings.compare]
         folder = self.setup.folder
         begun = self._table is not None and self._table.begun
         self._table = Table(folder / f"{self.name}.csv", self._subject.columns, begun)

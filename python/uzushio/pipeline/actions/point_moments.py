@@ -52,9 +52,9 @@ class PointMoments:
                 low, high = self.low[name][at], self.high[name][at]
                 np.minimum(low, values[name], out=low)
                 np.maximum(high, values[name], out=high)
-            for one, other in self._pairs:
+            for first, other in self._pairs:
                 after = values[other] - means[other]
-                self.products[one, other][at] += weight * before[one] * after
+                self.products[first, other][at] += weight * before[first] * after
 
     def results(self, total: float) -> dict[str, np.ndarray]:
         """Return the moments by name; variances and covariances are means over time.
@@ -62,15 +62,15 @@ class PointMoments:
         Args:
             total: sum of the weights of all samples.
         """
-        found: dict[str, np.ndarray] = {}
+        results: dict[str, np.ndarray] = {}
         for name in self.mean:
-            found[f"mean_{name}"] = self.mean[name]
-            found[f"variance_{name}"] = self.products[name, name] / total
-            found[f"min_{name}"], found[f"max_{name}"] = self.low[name], self.high[name]
-        for one, other in self._pairs:
-            if one != other:
-                found[f"covariance_{one}_{other}"] = self.products[one, other] / total
-        return found
+            results[f"mean_{name}"] = self.mean[name]
+            results[f"variance_{name}"] = self.products[name, name] / total
+            results[f"min_{name}"], results[f"max_{name}"] = self.low[name], self.high[name]
+        for first, other in self._pairs:
+            if first != other:
+                results[f"covariance_{first}_{other}"] = self.products[first, other] / total
+        return results
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the sums, which determine the moments together with the sum of the weights.
@@ -85,8 +85,8 @@ class PointMoments:
         }
         return {
             f"{kind}_{number}": values
-            for kind, found in kinds.items()
-            for number, values in enumerate(found)
+            for kind, arrays in kinds.items()
+            for number, values in enumerate(arrays)
         }
 
 
@@ -104,15 +104,15 @@ def move(
         target: moments on other boxes, which receive the sums.
         names: names of the sums in `PointMoments.arrays`.
     """
-    source = Distribution(comm, [one.box for one in held])
-    wanted = Distribution(comm, [one.box for one in target]).table
-    places = {one.box: one.arrays() for one in target}
+    source = Distribution(comm, [moments.box for moments in held])
+    wanted = Distribution(comm, [moments.box for moments in target]).table
+    places = {moments.box: moments.arrays() for moments in target}
     for name in names:
 
         def take(box: Box, values: np.ndarray, name: str = name) -> None:
             places[box][name][...] = values
 
         with collective(comm):
-            values = [one.arrays()[name] for one in held]
+            values = [moments.arrays()[name] for moments in held]
             transfer = Transfer(source, values, wanted, np.dtype(np.float64))
         receive_all(transfer, take)

@@ -143,20 +143,20 @@ class Probe(Action[ProbeSettings]):
         """Add rows to the tables; figures are drawn at the end."""
         fields = self.settings.fields
         with context.section("probe"):
-            found = self._interpolation(context.comm, context.parts(self._need), fields)
+            samples = self._interpolation(context.comm, context.parts(self._need), fields)
         with collective(context.comm):
             self._time = context.time
             if context.comm.rank == 0:
-                self._add(context, found)
+                self._add(context, samples)
         self._steps += 1
 
-    def _add(self, context: Context, found: np.ndarray) -> None:
+    def _add(self, context: Context, samples: np.ndarray) -> None:
         """Write the values, (fields, positions), of a step."""
         count = len(self.settings.named)
         if self._points is not None:
-            self._points.add(context.index, context.time, found[:, :count].reshape(1, -1))
+            self._points.add(context.index, context.time, samples[:, :count].reshape(1, -1))
         for name, line in self.settings.lines.items():
-            values = found[:, count : count + line.points]
+            values = samples[:, count : count + line.points]
             rows = np.column_stack([line.distances, line.places, values.T])
             self._lines[name].add(context.index, context.time, rows)
             count += line.points
@@ -202,7 +202,7 @@ class Probe(Action[ProbeSettings]):
     def summary(self) -> Mapping[str, Any]:
         """Return the files and the number of steps."""
         tables = [*([self._points] if self._points else []), *self._lines.values()]
-        files = [*(one.path.name for one in tables)]
-        drawn = [one for one in self._drawings.values() if one.drawn]
-        files += [path.name for one in drawn for path in one.paths]
+        files = [*(table.path.name for table in tables)]
+        drawn = [drawing for drawing in self._drawings.values() if drawing.drawn]
+        files += [path.name for drawing in drawn for path in drawing.paths]
         return {"files": files, "steps": self._steps}

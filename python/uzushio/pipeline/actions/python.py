@@ -70,7 +70,7 @@ class PythonStep:
     @property
     def datasets(self) -> list[Any]:
         """All of `grids`."""
-        return [one for found in self.grids.values() for one in found]
+        return [dataset for datasets in self.grids.values() for dataset in datasets]
 
 
 class Python(Action[PythonSettings]):
@@ -92,13 +92,15 @@ class Python(Action[PythonSettings]):
         if names is None:
             names = [
                 name
-                for name, one in stream.quantities.items()
-                if not one.derived and name.rpartition(".")[0] not in stream.quantities
+                for name, quantity in stream.quantities.items()
+                if not quantity.derived and name.rpartition(".")[0] not in stream.quantities
             ]
         by_grid: dict[str, list[str]] = {}
         for name in names:
             by_grid.setdefault(stream.grid_of(name).name, []).append(name)
-        self._needs = [Need(tuple(found), cells=self.settings.cells) for found in by_grid.values()]
+        self._needs = [
+            Need(tuple(fields), cells=self.settings.cells) for fields in by_grid.values()
+        ]
         return self._needs
 
     def _load(self) -> Callable[[PythonStep], object]:
@@ -114,11 +116,11 @@ class Python(Action[PythonSettings]):
                 f"VTK is not installed ({error}): pip install vtk pyvista"
             ) from error
         try:
-            found = load_function(file, self.settings.function)
+            function = load_function(file, self.settings.function)
         except ValueError as error:
             raise PipelineError(f"file: {error}") from error
         self._file = file
-        return found
+        return function
 
     def run(self, context: Context) -> None:
         """Call the function with the parts as datasets."""
@@ -157,10 +159,10 @@ class Python(Action[PythonSettings]):
         grids: dict[str, list[Any]] = {}
         views: list[VtkView] = []
         for need in self._needs:
-            found = grids.setdefault(context.stream.grid_of(need.fields[0]).name, [])
+            grid_views = grids.setdefault(context.stream.grid_of(need.fields[0]).name, [])
             for part in context.parts(need):
                 views.append(VtkView(part))
-                found.append(views[-1].dataset)
+                grid_views.append(views[-1].dataset)
         return grids, views
 
     def _call(self, step: PythonStep) -> PipelineError | None:

@@ -92,23 +92,23 @@ class Statistics(Action[StatisticsSettings]):
         return [self._need]
 
     def _described(self, units: Mapping[str, str]) -> dict[str, fields.Field]:
-        found = {}
+        unit_of = {}
         for name in self.settings.fields:
             unit = units[name]
             square = f"({unit})^2" if unit else ""
             for kind, of in (("mean", unit), ("variance", square), ("min", unit), ("max", unit)):
-                found[f"{kind}_{name}"] = of
-        for one, other in self._pairs:
-            if one != other:
-                both = [f"({units[name]})" for name in (one, other) if units[name]]
-                found[f"covariance_{one}_{other}"] = " ".join(both)
+                unit_of[f"{kind}_{name}"] = of
+        for first, other in self._pairs:
+            if first != other:
+                factors = [f"({units[name]})" for name in (first, other) if units[name]]
+                unit_of[f"covariance_{first}_{other}"] = " ".join(factors)
         try:
-            self._names = stored_names(list(found))
+            self._names = stored_names(list(unit_of))
         except OutputError as error:
             raise PipelineError(str(error)) from error
         return {
             self._names[name]: fields.Field(self._names[name], attributes=unit_attributes(unit))
-            for name, unit in found.items()
+            for name, unit in unit_of.items()
         }
 
     def _new_moments(self, boxes: Sequence[Box]) -> list[PointMoments]:
@@ -125,7 +125,9 @@ class Statistics(Action[StatisticsSettings]):
             "fields": self.settings.fields,
             "pairs": [list(pair) for pair in self._pairs],
             "grid": selection.grid.name,
-            "points": [list(one) for one in (selection.start, selection.count, selection.stride)],
+            "points": [
+                list(numbers) for numbers in (selection.start, selection.count, selection.stride)
+            ],
         }
 
     def state(self) -> State | None:
@@ -134,14 +136,14 @@ class Statistics(Action[StatisticsSettings]):
             return None
         assert self._selection is not None and self._moments is not None
         count = self._selection.count
-        held = [(one.box.start, one.arrays()) for one in self._moments]
+        held = [(moments.box.start, moments.arrays()) for moments in self._moments]
         double = np.dtype(np.float64)
         chunk = default_chunk(count, double.itemsize)
         arrays = {
             name: DistributedArray(
                 count,
                 double,
-                [(start, found[name]) for start, found in held],
+                [(start, arrays[name]) for start, arrays in held],
                 ("z", "y", "x"),
                 chunk,
             )
@@ -165,9 +167,9 @@ class Statistics(Action[StatisticsSettings]):
         assert self._selection is not None
         with collective(comm):
             self._moments = self._new_moments([_share(self._selection.count, comm.rank, comm.size)])
-            for one in self._moments:
-                for name, values in one.arrays().items():
-                    values[...] = stored.read(name, one.box.start, one.box.count)
+            for moments in self._moments:
+                for name, values in moments.arrays().items():
+                    values[...] = stored.read(name, moments.box.start, moments.box.count)
         self._samples, self._moves = notes["samples"], True
         self._first, self._last = tuple(notes["first"]), tuple(notes["last"])
         self._weight, self._weights = notes["weight"], SampleWeights(**notes["weights"])
@@ -189,22 +191,22 @@ class Statistics(Action[StatisticsSettings]):
         assert self._selection is not None
         with context.section("statistics"):
             with collective(context.comm):
-                found = self._selection.owned(context.parts(self._need))
-            self._add(found, context.index, context.time)
+                owned = self._selection.owned(context.parts(self._need))
+            self._add(owned, context.index, context.time)
         every = self.settings.write_every
         if every is not None and self._samples % every == 0:
             self._write()
 
-    def _add(self, found: Sequence[OwnedPart], index: int, time: float) -> None:
+    def _add(self, owned: Sequence[OwnedPart], index: int, time: float) -> None:
         """Add a sample (collective)."""
         comm = self.setup.comm
         if self._moments is None or self._moves:
-            before, self._moments = self._moments, self._new_moments([one.box for one in found])
+            before, self._moments = self._moments, self._new_moments([part.box for part in owned])
             if before is not None:
                 move(comm, before, self._moments, self._names_of_sums())
             self._moves = False
         with collective(comm):
-            places = self._places(found)
+            places = self._places(owned)
             try:
                 weight = self._weights.add(time)
             except ValueError as error:
@@ -218,20 +220,20 @@ class Statistics(Action[StatisticsSettings]):
             self._first = self._first if self._samples else self._last
             self._samples += 1
 
-    def _places(self, found: Sequence[OwnedPart]) -> list[tuple[PointMoments, OwnedPart, Box]]:
+    def _places(self, owned: Sequence[OwnedPart]) -> list[tuple[PointMoments, OwnedPart, Box]]:
         """Return the boxes that moments and parts have in common.
 
         The cuts of a rank's blocks into parts depend on what other actions need at the step.
         """
         assert self._moments is not None
         places = [
-            (moments, part, both)
+            (moments, part, overlap)
             for moments in self._moments
-            for part in found
-            if (both := intersection(moments.box, part.box)).size
+            for part in owned
+            if (overlap := intersection(moments.box, part.box)).size
         ]
         common = sum(box.size for *_, box in places)
-        held, given = (sum(one.box.size for one in boxes) for boxes in (self._moments, found))
+        held, given = (sum(part.box.size for part in boxes) for boxes in (self._moments, owned))
         if not held == given == common:
             raise PipelineError(
                 f"The blocks of the stream changed after {self._samples} samples, and statistics "
@@ -268,9 +270,11 @@ class Statistics(Action[StatisticsSettings]):
         with collective(comm):
             if comm.rank == 0:
                 self._check()
-        distribution = Distribution(comm, [one.box for one in self._moments])
-        results = [one.results(self._weight) for one in self._moments]
-        values = {stored: [one[name] for one in results] for name, stored in self._names.items()}
+        distribution = Distribution(comm, [moments.box for moments in self._moments])
+        results = [moments.results(self._weight) for moments in self._moments]
+        values = {
+            stored: [result[name] for result in results] for name, stored in self._names.items()
+        }
         with self.setup.sections.section("write zarr"):
             write_whole(comm, self._path, schema, distribution, values, self._last)
         self._written = self._samples
@@ -296,9 +300,9 @@ def _share(count: Index, rank: int, ranks: int) -> Box:
     return Box.between(start, stop)
 
 
-def _same_points(one: GridSelection, other: GridSelection) -> bool:
+def _same_points(selection: GridSelection, other: GridSelection) -> bool:
     """Whether the selections are of the same points."""
-    places = [(s.grid.name, s.start, s.count, s.stride, s.dropped) for s in (one, other)]
-    if places[0] != places[1] or (one.lines is None) != (other.lines is None):
+    places = [(s.grid.name, s.start, s.count, s.stride, s.dropped) for s in (selection, other)]
+    if places[0] != places[1] or (selection.lines is None) != (other.lines is None):
         return False
-    return all(map(np.array_equal, one.lines or (), other.lines or ()))
+    return all(map(np.array_equal, selection.lines or (), other.lines or ()))

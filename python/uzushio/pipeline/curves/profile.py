@@ -58,16 +58,17 @@ class Profile(PlotSubject):
         """Compute one row for each point along the axis."""
         fields, measure = self._settings.fields, self._settings.reduce
         reducer = Reducer(context.comm, self._selection, self._axis)
-        found = reducer(context.parts(self._need), fields, [measure])
+        reduced = reducer(context.parts(self._need), fields, [measure])
         lines = self._selection.lines
         assert lines is not None
-        return np.column_stack([lines[self._axis], *(found[field, measure] for field in fields)])
+        return np.column_stack([lines[self._axis], *(reduced[field, measure] for field in fields)])
 
     def chart(self, rows: np.ndarray) -> Chart:
         """Return one curve for each field."""
         fields, measure = self._settings.fields, self._settings.reduce
         units = [
-            measure_unit(self._stream, one, measure, self._selection, self._axis) for one in fields
+            measure_unit(self._stream, field, measure, self._selection, self._axis)
+            for field in fields
         ]
         shown = [field if measure == "mean" else f"{measure}({field})" for field in fields]
         axis, names = value_axis(shown, units)

@@ -46,7 +46,9 @@ class Series(PlotSubject):
             stream.scalar(name)
             selection = self._selections[name] = settings.on(stream.grid_of(name))
             self._needs[name] = Need((name,), region=selection.region)
-        self.columns = [self._name(field, one) for field in settings.fields for one in self._all]
+        self.columns = [
+            self._name(field, measure) for field in settings.fields for measure in self._all
+        ]
         return list(self._needs.values())
 
     @property
@@ -62,17 +64,17 @@ class Series(PlotSubject):
         row: list[float] = []
         for field in self._settings.fields:
             reducer = Reducer(context.comm, self._selections[field], None)
-            found = reducer(context.parts(self._needs[field]), [field], self._all)
-            row += [float(found[field, measure]) for measure in self._all]
+            reduced = reducer(context.parts(self._needs[field]), [field], self._all)
+            row += [float(reduced[field, measure]) for measure in self._all]
         return np.array([row])
 
     def chart(self, rows: np.ndarray) -> Chart:
         """Return one curve for each field and reduction, over time."""
         stream, fields = self._stream, self._settings.fields
         units = [
-            measure_unit(stream, field, one, self._selections[field])
+            measure_unit(stream, field, measure, self._selections[field])
             for field in fields
-            for one in self._all
+            for measure in self._all
         ]
         axis, names = value_axis(self.columns, units)
         if len(self._all) > 1:  # the legend has the reductions

@@ -100,10 +100,12 @@ class Spectrum(PlotSubject):
         axis = AXES[self._across]
         if positions is None:
             return [list(range(grid.points.count[self._across]))], [""]
-        found = [nearest(grid, axis, position) for position in positions]
-        found = list(dict.fromkeys(found))
+        indices = [nearest(grid, axis, position) for position in positions]
+        indices = list(dict.fromkeys(indices))
         line = line_of(grid, axis)
-        return [[one] for one in found], [f" at {axis} = {line[one]:.4g}" for one in found]
+        return [[index] for index in indices], [
+            f" at {axis} = {line[index]:.4g}" for index in indices
+        ]
 
     def _need(self) -> Need:
         """Return the need of all planes from the first to the last one."""
@@ -118,14 +120,14 @@ class Spectrum(PlotSubject):
     def rows(self, context: Context) -> np.ndarray:
         """Compute one row for each wave number, k = 0 first."""
         comm, fields = context.comm, self._settings.fields
-        found = self._whole.owned(context.parts(self._wanted))
-        distribution = Distribution(comm, [one.box for one in found])
+        owned = self._whole.owned(context.parts(self._wanted))
+        distribution = Distribution(comm, [part.box for part in owned])
         count = self._whole.count[self._along]
         power = np.zeros((len(fields), len(self._groups), count // 2 + 1))
         lines = weights(self._whole)
         last = lines[self._last] / lines[self._last].sum()
         for number, field in enumerate(fields):
-            values = [one.values(field) for one in found]
+            values = [part.values(field) for part in owned]
             for curve, group in enumerate(self._groups):
                 across = lines[self._across][group] / lines[self._across][group].sum()
                 for plane, weight in zip(group, across, strict=True):
