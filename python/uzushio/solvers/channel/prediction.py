@@ -17,11 +17,13 @@ from uzushio.solvers.channel.case import ChannelCase
 #: Seconds of a step for a point of the grid, over the binary logarithm of the points of a plane
 #: (bench/channel.py), and shares in it: of the transforms of the ghost plane with one plane a
 #: rank, of all work in the sweeps along z, and of the elimination alone.
-_POINT, _GHOSTS, _SWEEPS, _ELIMINATION = 7.2e-9, 0.2, 0.2, 0.05
+_POINT, _GHOSTS, _SWEEPS, _ELIMINATION = 7.2e-9, 0.2, 0.2, 0.1
 #: Latency of a message within a node, seconds, and bytes that a rank copies per second.
 _NEAR_LATENCY, _NEAR_RATE = 0.5e-6, 5e9
 #: Bytes per second that a rank reads in the memory of another one, and that all ranks of a node do.
 _SHARED_RATE, _NODE_RATE = 30e9, 240e9
+#: Bytes per second that a rank loses to the buffers of `overlapped`, which do not stay in the cache.
+_OVERLAPPED_RATE = 13e9
 #: Exchanges of fields in shared memory that one counter announces: ten of a batch have two.
 _EXCHANGES_A_COUNTER = 5
 #: Substeps of a step, and sweeps along z in each.
@@ -115,6 +117,8 @@ def predict(
     exchanges, messages, sent = counts.get("transpose xy", (0, 0, 0))
     if messages:
         in_planes = cost("transpose xy", off_plane, node * _contention(case, py / node))
+        if case.numerics.transposes == "overlapped":  # a rank's own part is in its buffers too
+            in_planes += sent * py / (py - 1) / _OVERLAPPED_RATE
     else:  # in shared memory ranks read a counter of each other for five exchanges
         counters = exchanges / _EXCHANGES_A_COUNTER * (py - 1)
         in_planes = counters * _NEAR_LATENCY + sent / min(_SHARED_RATE, _NODE_RATE / node)
