@@ -22,7 +22,7 @@ _POINT, _GHOSTS, _SWEEPS, _ELIMINATION = 7.2e-9, 0.2, 0.2, 0.1
 _NEAR_LATENCY, _NEAR_RATE = 0.5e-6, 5e9
 #: Bytes per second that a rank reads in the memory of another one, and that all ranks of a node do.
 _SHARED_RATE, _NODE_RATE = 30e9, 240e9
-#: Bytes per second that a rank loses to the buffers of `overlapped`, which do not stay in the cache.
+#: Bytes per second that a rank loses to the buffers of `overlapped`, which leave the cache.
 _OVERLAPPED_RATE = 13e9
 #: Exchanges of fields in shared memory that one counter announces: ten of a batch have two.
 _EXCHANGES_A_COUNTER = 5
