@@ -53,7 +53,12 @@ SETTINGS = (
     Setting("channel", "64³", "channel.yaml", _cube(64)),
     Setting("channel", "128³", "channel.yaml", _cube(128)),
     Setting("thermal", "64 x 64 x 32", "rayleigh-benard.yaml"),
-    Setting("thermal", "96 x 40 x 40 and a sphere", "sphere.yaml"),
+    Setting(
+        "thermal",
+        "48 x 20 x 20 and a sphere",
+        "sphere.yaml",
+        ("grid.x.cells=48", "grid.y.cells=20", "grid.z.cells=20"),
+    ),
     Setting("phasefield", "256²", "phasefield.yaml", ("grid.nx=256", "grid.ny=256")),
     Setting("phasefield", "1600²", "phasefield.yaml", ("grid.nx=1600", "grid.ny=1600")),
 )
