@@ -436,7 +436,7 @@ def test_the_folder_of_a_run_to_come_is_awaited_until_it_publishes(
     contact = run / "flow.contact"
     searched, find = threading.Event(), sources.find
 
-    def noted(folders: Iterable[Path]) -> list[sources.Found]:
+    def noted(folders: Iterable[Path]) -> list[sources.StreamLocation]:
         searched.set()
         return find(folders)
 

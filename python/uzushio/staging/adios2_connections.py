@@ -55,12 +55,12 @@ def _sockets() -> list[tuple[int, int, str]]:
         for line in lines:
             words = line.split()
             known[f"socket:[{words[9]}]"] = int(words[1].rpartition(":")[2], 16), words[3]
-    found = []
+    sockets = []
     for name in os.listdir("/proc/self/fd"):
         try:
             link = os.readlink(f"/proc/self/fd/{name}")
         except OSError:
             continue
         if link in known:
-            found.append((int(name), *known[link]))
-    return found
+            sockets.append((int(name), *known[link]))
+    return sockets

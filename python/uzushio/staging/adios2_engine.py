@@ -270,9 +270,9 @@ class Adios2Engine(WriterEngine):
         if self._comm is not None:
             outcomes = self._comm.allgather(outcomes[0])
         self._stuck = not all(done for done, _ in outcomes)
-        for _, found in outcomes:
-            if found is not None:
-                raise found
+        for _, rank_failure in outcomes:
+            if rank_failure is not None:
+                raise rank_failure
 
     def close(self) -> None:
         """End the stream; SST waits up to `close_limit` for readers to take the queued steps."""
@@ -325,10 +325,10 @@ def _restore_interrupt_handler() -> None:
 def read_contact(path: Path) -> dict[str, Any] | None:
     """Return the content of a contact file of this engine; None for other files."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        contact = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and found.get("engine") == _MARK else None
+    return contact if isinstance(contact, dict) and contact.get("engine") == _MARK else None
 
 
 def is_adios2_contact(path: Path) -> bool:

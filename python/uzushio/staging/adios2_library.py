@@ -111,13 +111,13 @@ def _load(folders: Sequence[Path], name: str) -> ctypes.CDLL | None:
 @functools.cache
 def library() -> Adios2Library:
     """Load ADIOS2 of the installed adios2 package; raises `StagingError` if it is missing."""
-    found = importlib.util.find_spec("adios2")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("adios2")
+    if spec is None or spec.origin is None:
         raise StagingError(
             "The engine adios2 needs the Python package adios2; install it (pip install adios2, "
             "or make adios2 for one with MPI), or choose another engine."
         )
-    package = Path(found.origin).parent  # PREFIX/lib/pythonX.Y/site-packages/adios2
+    package = Path(spec.origin).parent  # PREFIX/lib/pythonX.Y/site-packages/adios2
     prefix = package.parents[3]
     return Adios2Library([package, prefix / "lib", prefix / "lib64"])
 

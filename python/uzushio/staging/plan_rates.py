@@ -187,17 +187,17 @@ def _obstacles(plan: StagingPlan, hops: list[HopRate]) -> Iterator[str]:
         f"below the {show_rate(plan.need)} that {show_size(plan.step.size)} "
         f"every {show_time(plan.step.interval)} need"
     )
-    for index, found in enumerate(hops):
+    for index, slowest in enumerate(hops):
         hop = plan.hops[index]
         if hop.total < plan.need:
             yield f"{hop.name} carries {show_rate(hop.total)} in total, {need}"
             continue
         for group in _ends(plan, index):
             ranks = plan.writers.ranks if group == plan.writers.name else MAX_RANKS
-            usable = _usable(hop, found.transport, ranks)
+            usable = _usable(hop, slowest.transport, ranks)
             if usable < plan.need:
                 yield (
-                    f"{hop.name} by {found.transport}: {ranks * hop.connections_per_rank:,} "
+                    f"{hop.name} by {slowest.transport}: {ranks * hop.connections_per_rank:,} "
                     f"connections of {group} carry {show_rate(usable)}, {need}"
                 )
     if plan.readers.memory is not None:

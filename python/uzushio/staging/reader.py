@@ -72,9 +72,9 @@ def attach(
         from uzushio.staging.adios2_source import Adios2Source
 
         left = max(0.0, end - time.monotonic())
-        found = Adios2Source(Path(where), comm, left, stream, answer_limit)
+        source = Adios2Source(Path(where), comm, left, stream, answer_limit)
         return Reader.with_source(
-            found, comm, step_limit=step_limit, answer_limit=answer_limit, verify=verify
+            source, comm, step_limit=step_limit, answer_limit=answer_limit, verify=verify
         )
     handle = None if comm is None else comm.handle
     left = max(0.0, end - time.monotonic())

@@ -115,13 +115,13 @@ class Block:
         """
         described = self._step.field(name)
         self.box(name)
-        found = self._step._require_live().view(name, self._place)
-        if found is None:
+        values = self._step._require_live().view(name, self._place)
+        if values is None:
             raise StagingError(
                 f'The values of "{name}" on block {self.id} cannot be viewed in place (the engine '
                 "transfers copies, or the writer is on another node); use values()."
             )
-        return np.asarray(found[..., 0] if described.components == 1 else found)
+        return np.asarray(values[..., 0] if described.components == 1 else values)
 
     def verify(self, name: str) -> bool:
         """Whether the values match their checksum.
@@ -189,7 +189,7 @@ class Step:
         meshes, fields = list(self.meshes), list(self.fields)
         return [
             Block(
-                id=found,
+                id=block_id,
                 rank=rank,
                 mesh=meshes[mesh],
                 elements=_box(elements),
@@ -198,17 +198,17 @@ class Step:
                 _place=place,
                 _step=self,
             )
-            for place, (found, rank, mesh, elements, vertices, arrays) in enumerate(
+            for place, (block_id, rank, mesh, elements, vertices, arrays) in enumerate(
                 self._info.blocks
             )
         ]
 
     def field(self, name: str) -> Field:
         """Return a field by name; raises `StagingError` with the known names."""
-        found = self.fields.get(name)
-        if found is None:
+        described = self.fields.get(name)
+        if described is None:
             raise StagingError(f'field "{name}" {unknown(name, list(self.fields))}.')
-        return found
+        return described
 
     def read(
         self,

@@ -33,13 +33,13 @@ class StoreLock:
 def is_unlocked(folder: Path) -> bool:
     """Whether the folder exists on a file system with locks, and no process holds its lock."""
     try:
-        found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(found, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:  # it is held, or there are no locks
         return False
     finally:
-        os.close(found)
+        os.close(descriptor)
     return True

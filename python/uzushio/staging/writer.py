@@ -120,7 +120,7 @@ class Writer(Description):
 
         On rank 0, empty elsewhere; never waits. Engines shm, tcp and mpi have commands.
         """
-        return [Command(*one) for one in self._open().take_commands()]
+        return [Command(*command) for command in self._open().take_commands()]
 
     def reply(self, command: Command, text: str) -> None:
         """Reply to a command on rank 0; `text` has at most 60 000 bytes.

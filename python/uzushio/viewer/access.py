@@ -95,8 +95,8 @@ class Access:
 
     def is_read_only(self, request: web.Request) -> bool:
         """Return whether the cookie of a request gives no right to steer and to change others."""
-        found = self._session_of(request)
-        return found is None or found.read_only
+        session = self._session_of(request)
+        return session is None or session.read_only
 
     def _session_of(self, request: web.Request) -> _Secret | None:
         return _find(self._sessions, request.cookies.get(self.cookie, ""))
@@ -151,8 +151,8 @@ def _digest(token: str) -> bytes:
 
 def _find(known: deque[_Secret], token: str) -> _Secret | None:
     """Return the entry of a token if it is known, in a time that does not depend on the others."""
-    given, found = _digest(token), None
-    for one in list(known):
-        if hmac.compare_digest(one.digest, given):
-            found = one
-    return found
+    given, match = _digest(token), None
+    for secret in list(known):
+        if hmac.compare_digest(secret.digest, given):
+            match = secret
+    return match

@@ -23,5 +23,5 @@ def color_maps() -> dict[str, list[str]]:
     import matplotlib as mpl
     from matplotlib.colors import to_hex
 
-    found = (name for name in _MAPS if name in mpl.colormaps)
-    return {name: [to_hex(tuple(color)) for color in samples(name, _MAP_COLORS)] for name in found}
+    names = (name for name in _MAPS if name in mpl.colormaps)
+    return {name: [to_hex(tuple(color)) for color in samples(name, _MAP_COLORS)] for name in names}

@@ -73,7 +73,7 @@ class Connection:
         await socket.prepare(request)
         clients, maximum = self._session.clients, self._limits.clients
         if read_only:  # they cannot keep out those that may steer
-            clients, maximum = [one for one in clients if one.read_only], maximum // 2
+            clients, maximum = [client for client in clients if client.read_only], maximum // 2
         if len(clients) >= maximum:
             reason = f"{maximum} pages are open, the maximum"
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=reason.encode())

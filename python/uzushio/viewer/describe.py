@@ -39,13 +39,13 @@ def description(
     fields = tuple(
         FieldDescription(
             name,
-            one.mesh,
+            field.mesh,
             stream.quantities[name].unit,
-            one.components,
+            field.components,
             ranges.get(name),
         )
-        for name, one in step.fields.items()
-        if name not in coordinates and one.dtype.kind in "iuf"
+        for name, field in step.fields.items()
+        if name not in coordinates and field.dtype.kind in "iuf"
     )
     meshes = tuple(
         MeshDescription(name, mesh.kind, bounds.get(name) or _bounds(mesh, stream))
@@ -72,14 +72,14 @@ def default_view(stream: Stream) -> dict[str, Any]:
     """
     grids = stream.grids
     drawable = [
-        one
-        for one in stream.quantities.values()
-        if one.components == 1
-        and one.dtype.kind in "iuf"
-        and one.name.partition(".")[0] not in {grid.corner_field for grid in grids.values()}
+        quantity
+        for quantity in stream.quantities.values()
+        if quantity.components == 1
+        and quantity.dtype.kind in "iuf"
+        and quantity.name.partition(".")[0] not in {grid.corner_field for grid in grids.values()}
     ]
     # Components come after scalars, and the mask of bodies is the last.
-    drawable.sort(key=lambda one: (one.name == stream.body_mask, "." in one.name))
+    drawable.sort(key=lambda quantity: (quantity.name == stream.body_mask, "." in quantity.name))
     if not drawable:
         return {}
     field = drawable[0].name

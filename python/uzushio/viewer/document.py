@@ -121,8 +121,8 @@ class ViewDocument:
             else view.model_copy(update={"font": (base / view.font.expanduser()).resolve()})
             for name, view in file.views.items()
         }
-        found = [yaml_file.plain(item) for item in _plots_of(document.values.get("actions"))]
-        plots = [*self.plots, *(PlotItem.model_validate(item) for item in found)][:MAX_PLOTS]
+        items = [yaml_file.plain(item) for item in _plots_of(document.values.get("actions"))]
+        plots = [*self.plots, *(PlotItem.model_validate(item) for item in items)][:MAX_PLOTS]
         self._accept({**self.sources, **file.sources}, views, None, plots)
         return list(views)
 
@@ -261,9 +261,9 @@ class ViewDocument:
         self.revision += 1
         if sources is not None:
             self.sources = sources
-            self.source_values = {name: _values(one) for name, one in sources.items()}
+            self.source_values = {name: _values(source) for name, source in sources.items()}
         if plots is not None:
-            self.plots, self.plot_values = plots, [_values(one) for one in plots]
+            self.plots, self.plot_values = plots, [_values(plot) for plot in plots]
         if sources is not None or plots is not None:
             for view in self.views.values():
                 view.revision, view.changed_by = self.revision, author
@@ -299,12 +299,12 @@ class ViewDocument:
 
 def _plots_of(actions: Any) -> list[dict[str, Any]]:
     """Return the plots among the actions of a file, with names, without reference curves."""
-    found = []
+    items = []
     for number, item in enumerate(actions if isinstance(actions, list) else [], 1):
         if isinstance(item, dict) and isinstance(item.get("plot"), dict):
             plot = {key: value for key, value in item["plot"].items() if key != "compare"}
-            found.append({"name": item.get("name") or f"plot-{number}", "plot": plot})
-    return found
+            items.append({"name": item.get("name") or f"plot-{number}", "plot": plot})
+    return items
 
 
 def _validate(sources: Any, views: Any, actions: Any) -> _Sections:
@@ -313,7 +313,7 @@ def _validate(sources: Any, views: Any, actions: Any) -> _Sections:
     for path, section in (
         (("sources",), sources),
         (("actions",), actions),
-        *((("views", n), one) for n, one in views.items()),
+        *((("views", n), view) for n, view in views.items()),
     ):
         check_limits(section, path)
     try:

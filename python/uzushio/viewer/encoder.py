@@ -60,7 +60,7 @@ def framed(
     picture: DrawnPicture, sequence: int, codec: int, flags: int, data: bytes, seconds: float
 ) -> bytes:
     """Return header and data of an encoded picture; `seconds` are those of encoding."""
-    stages = (float(picture.seconds.get(one, 0.0)) for one in ("read", "draw", "composite"))
+    stages = (float(picture.seconds.get(stage, 0.0)) for stage in ("read", "draw", "composite"))
     read, draw, composite = stages
     height, width = picture.pixels.shape[:2]
     header = frame_header(

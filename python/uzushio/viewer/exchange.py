@@ -178,7 +178,7 @@ class Exchange:
             due = [view for view in self._views.values() if self._due(view)]
             if not due:
                 return None
-            view = min(due, key=lambda one: one.turn)
+            view = min(due, key=lambda candidate: candidate.turn)
             self._turns += 1
             view.turn = self._turns
             only_probe = not self._picture_due(view)
@@ -244,8 +244,8 @@ class Exchange:
     def take_steering(self) -> list[SteeringRequest]:
         """Return and remove the requests to the run, in their order."""
         with self._changed:
-            found, self._steering = self._steering, []
-        return found
+            steering, self._steering = self._steering, []
+        return steering
 
     def report_steering(self, state: SteeringState) -> None:
         """Pass the steerable parameters and the holder of the right to steer."""
@@ -260,8 +260,8 @@ class Exchange:
     def take_plots(self) -> PlotRequest | None:
         """Return the requested plots, if they have changed since the last call."""
         with self._changed:
-            found, self._plots = self._plots, None
-        return found
+            plots, self._plots = self._plots, None
+        return plots
 
     def report_plots(self, plots: tuple[PlotState, ...]) -> None:
         """Pass all plots."""
@@ -278,8 +278,8 @@ class Exchange:
     def take_events(self) -> Events:
         """Return and remove the results since the last call."""
         with self._changed:
-            found, self._events = self._events, Events()
-        return found
+            events, self._events = self._events, Events()
+        return events
 
     def want(self, request: DrawRequest) -> None:
         """Set the newest request of a view."""

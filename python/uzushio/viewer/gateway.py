@@ -240,10 +240,10 @@ class Gateway:
 
     async def _file(self, request: web.Request) -> web.Response:
         """Return a file of the page; it holds no secret."""
-        found = self._files.get(request.match_info["file"] or "index.html")
-        if found is None:
+        page_file = self._files.get(request.match_info["file"] or "index.html")
+        if page_file is None:
             raise web.HTTPNotFound(text="There is no such file.\n")
-        content, kind = found
+        content, kind = page_file
         return web.Response(body=content, headers={"Content-Type": kind})
 
     async def _plotly(self, request: web.Request) -> web.Response:
@@ -297,10 +297,10 @@ class Gateway:
     async def _movie(self, request: web.Request) -> web.StreamResponse:
         """Return a movie that a page has recorded, and remove its file."""
         self._needs_cookie(request)
-        found = find_movie(self._session.clients, request.query.get("key", ""))
-        if found is None:
+        movie = find_movie(self._session.clients, request.query.get("key", ""))
+        if movie is None:
             raise web.HTTPNotFound(text="There is no such movie, or it was fetched before.\n")
-        path, remove = found
+        path, remove = movie
         with path.open("rb") as file:
             response = web.StreamResponse(headers={"Content-Type": "video/mp4"})
             response.content_length = path.stat().st_size

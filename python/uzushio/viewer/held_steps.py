@@ -91,7 +91,7 @@ class RewindBuffer:
         self._steps[step.index] = step
         if newest:
             self._newest = step.index
-        own = np.array([one.bytes for one in self._steps.values()], np.int64)
+        own = np.array([step.bytes for step in self._steps.values()], np.int64)
         self._comm.Allreduce(own.copy(), own)
         self.bytes = int(own.sum())
         for index, size in zip(list(self._steps), own.tolist(), strict=True):

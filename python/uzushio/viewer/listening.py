@@ -60,15 +60,15 @@ def checked_origin(origin: str) -> str:
     Raises:
         ViewerError: it is not "http://HOST[:PORT]" or "https://HOST[:PORT]".
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(https?)://([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?", origin, re.ASCII | re.I
     )
-    if found is None:
+    if match is None:
         raise ViewerError(
             f"The origin {origin!r} is not valid; write http://HOST:PORT or https://HOST, without "
             "a path."
         )
-    scheme, host, port = (part.lower() for part in found.groups(default=""))
+    scheme, host, port = (part.lower() for part in match.groups(default=""))
     return f"{scheme}://{host}" + ("" if port == {"http": ":80", "https": ":443"}[scheme] else port)
 
 
@@ -81,11 +81,11 @@ def bound_socket(path: Path) -> sockets.socket:
                 probe.connect(str(path))
             except ConnectionRefusedError:
                 path.unlink()
-    found = sockets.socket(sockets.AF_UNIX)
+    listener = sockets.socket(sockets.AF_UNIX)
     try:
-        found.bind(str(path))
+        listener.bind(str(path))
         path.chmod(0o600)  # before it listens
     except OSError:
-        found.close()
+        listener.close()
         raise
-    return found
+    return listener

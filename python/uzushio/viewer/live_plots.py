@@ -85,14 +85,14 @@ class _Figures:
 
     def add(self, step: Step) -> None:
         """Add those of a step; another set of figures begins a new record."""
-        found = dict(list(monitor_readings(step.attributes).items())[:MAX_FIGURES])
-        if not found:
+        readings = dict(list(monitor_readings(step.attributes).items())[:MAX_FIGURES])
+        if not readings:
             return
-        if self.record is None or self.record.columns != tuple(found):
-            self.record = PlotRecord(list(found))
-        self.units = {name: reading.unit for name, reading in found.items()}
+        if self.record is None or self.record.columns != tuple(readings):
+            self.record = PlotRecord(list(readings))
+        self.units = {name: reading.unit for name, reading in readings.items()}
         self.time_unit = str(step.attributes.get("time_unit", ""))
-        self.record.add(step.index, step.time, [one.value for one in found.values()])
+        self.record.add(step.index, step.time, [reading.value for reading in readings.values()])
 
     def states(self) -> list[PlotState]:
         """Return one plot for each figure."""
@@ -203,7 +203,7 @@ class LivePlots:
                 continue
             plot.needs = needs
             usable |= used.keys()
-        sources = {name: one for name, one in self._sources.items() if name in usable}
+        sources = {name: source for name, source in self._sources.items() if name in usable}
         self._graph = graph = Graph(self._stream, sources)
         every = [need for plot in self._plots.values() for need in plot.needs]
         self._plan = plan_step(graph, every, step, self._comm, False)

@@ -136,7 +136,7 @@ class ViewLoop:
             plots = self._plots.next_work(idle=request is None)
             if request is None and plots is None:
                 request = self._exchange.take(left)
-            views = tuple(one.view for one in self._exchange.watched()) if request else ()
+            views = tuple(request.view for request in self._exchange.watched()) if request else ()
             return _Command(request, views, plots=plots)
         self._polled = now  # the newest request is taken after the step was read
         return _Command(poll=True, plots=self._plots.next_work(idle=False))
@@ -171,7 +171,7 @@ class ViewLoop:
             self._steps.lose(error)
             return
         self._steps.release()
-        self._kept.add(held, {one.step for one in watched if one.step is not None})
+        self._kept.add(held, {request.step for request in watched if request.step is not None})
         if self._find_ranges(held) or changed or self._steps.stored != stored:
             self._describe()
         if self._comm.rank == 0:
@@ -185,7 +185,7 @@ class ViewLoop:
         watched: list[DrawRequest] = self._comm.bcast(mine)
         if not watched:
             watched = self._default_view()
-        self._scene.keep_views([one.view for one in watched])
+        self._scene.keep_views([request.view for request in watched])
         return watched
 
     def _default_view(self) -> list[DrawRequest]:
@@ -212,13 +212,13 @@ class ViewLoop:
             if finite.size:
                 ends[n] = -float(finite.min()), float(finite.max())
         self._comm.Allreduce(ends.copy(), ends, maximum())
-        found = {
+        ranges = {
             name: (-float(low), float(high))
             for name, (low, high) in zip(names, ends, strict=True)
             if np.isfinite(low)
         }
-        self._ranges |= found
-        return self._find_bounds(held) or bool(found)
+        self._ranges |= ranges
+        return self._find_bounds(held) or bool(ranges)
 
     def _find_bounds(self, held: HeldStep) -> bool:
         """Find the bounds of curvilinear meshes whose coordinates were read first (collective)."""
@@ -298,9 +298,9 @@ class ViewLoop:
             picture = self._scene.draw(request.view, held)
         if self._scene.find_ranges(request.view):
             self._describe()
-        found = None
+        probed = None
         if request.probe is not None:
-            found = probe(self._comm, self._scene, request)
+            probed = probe(self._comm, self._scene, request)
         if picture is None:
             return
         seconds = picture.seconds
@@ -320,7 +320,7 @@ class ViewLoop:
                     "draw": max(0.0, time.perf_counter() - began - after),
                     "composite": after,
                 },
-                found,
+                probed,
                 tuple((layer.path, layer.message) for layer in refused),
             )
         )
@@ -333,9 +333,9 @@ class ViewLoop:
         return ViewerError(f"{text}; show a newer step, or leave the field out.")
 
     def _probe_only(self, request: DrawRequest) -> None:
-        found = probe(self._comm, self._scene, request)
-        if self._comm.rank == 0 and found is not None:
-            self._exchange.put_probe(replace(request, only_probe=True), found)
+        probed = probe(self._comm, self._scene, request)
+        if self._comm.rank == 0 and probed is not None:
+            self._exchange.put_probe(replace(request, only_probe=True), probed)
 
     def _fail(self, request: DrawRequest, error: Exception) -> None:
         """State why a request is not drawn: in the message of the rank that failed (collective)."""

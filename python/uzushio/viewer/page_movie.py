@@ -47,9 +47,9 @@ def discard_movie(client: Client) -> None:
 def find_movie(clients: Iterable[Client], key: str) -> tuple[Path, Callable[[], None]] | None:
     """Return the file of a movie that is ready, and a function that removes it."""
     for client in clients:
-        found = client.recording
-        if found is not None and found.state == "ready" and found.key == key:
-            return found.path, found.discard
+        recording = client.recording
+        if recording is not None and recording.state == "ready" and recording.key == key:
+            return recording.path, recording.discard
     return None
 
 

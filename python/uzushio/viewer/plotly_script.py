@@ -14,8 +14,8 @@ PLOTLY = "plotly.min.js"
 @lru_cache(maxsize=1)
 def plotly_script() -> bytes | None:
     """Return the script, compressed by gzip; None if Plotly is not installed."""
-    found = find_spec("plotly")
-    for folder in () if found is None else found.submodule_search_locations or ():
+    spec = find_spec("plotly")
+    for folder in () if spec is None else spec.submodule_search_locations or ():
         path = Path(folder) / "package_data" / PLOTLY
         if path.is_file():
             return gzip.compress(path.read_bytes(), 6)

@@ -64,7 +64,7 @@ class PlotsMessage(Message):
 
 def plots_message(plots: Sequence[PlotState], step: int | None = None) -> PlotsMessage:
     """Return the message with all plots; profiles and spectra are of a step, or of the newest."""
-    return PlotsMessage(plots=[_plot(one.at(step)) for one in plots])
+    return PlotsMessage(plots=[_plot(plot.at(step)) for plot in plots])
 
 
 def _plot(state: PlotState) -> Plot:
@@ -80,9 +80,12 @@ def _plot(state: PlotState) -> Plot:
         y=None if chart is None else _axis(chart.y),
         curves=[
             PlotCurve(
-                name=_plain(one.name), unit=_unit(one.unit), x=_numbers(one.x), y=_numbers(one.y)
+                name=_plain(curve.name),
+                unit=_unit(curve.unit),
+                x=_numbers(curve.x),
+                y=_numbers(curve.y),
             )
-            for one in curves
+            for curve in curves
         ],
         text=state.text,
     )
@@ -104,7 +107,9 @@ def _unit(unit: str) -> str:
 
 def _numbers(values: np.ndarray) -> list[float | None]:
     """Return numbers as of JSON, which has no NaN."""
-    found: list[float | None] = values.tolist()
+    numbers: list[float | None] = values.tolist()
     if not np.isfinite(values).all():
-        found = [one if one is not None and np.isfinite(one) else None for one in found]
-    return found
+        numbers = [
+            number if number is not None and np.isfinite(number) else None for number in numbers
+        ]
+    return numbers

@@ -39,10 +39,10 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
     0 finds the first visible point.
     """
     nothing = ProbeValue(None) if comm.rank == 0 else None
-    found = scene.parts(request.view)
-    if found is None or request.probe is None:
+    scene_parts = scene.parts(request.view)
+    if scene_parts is None or request.probe is None:
         return nothing
-    state, context = found
+    state, context = scene_parts
     view = state.drawing.shown
     ray: tuple[Points, Points] | None = None
     if comm.rank == 0 and state.picture is not None and state.picture.camera is not None:
@@ -102,13 +102,13 @@ def _on_surfaces(
     origin, direction = ray
     parts = [
         _drawn(view.half_spaces(layer, surfaces.bounds), ray, 0.0, np.inf)
-        for layer, data in zip(view.layers, surfaces.found, strict=True)
+        for layer, data in zip(view.layers, surfaces.layer_data, strict=True)
         for _ in data
     ]
-    found = comm.gather(surfaces.picker.first(origin, direction, view.fields(), parts))
-    if found is None:
+    hits = comm.gather(surfaces.picker.first(origin, direction, view.fields(), parts))
+    if hits is None:
         return None
-    distance, values = min(found, key=lambda one: one[0])
+    distance, values = min(hits, key=lambda hit: hit[0])
     if not np.isfinite(distance):
         return ProbeValue(None)
     x, y, z = (float(c) for c in origin + distance * direction)
@@ -185,7 +185,7 @@ def _visible(
             view.half_spaces(layer, bounds), ray, float(places[0]), float(places[-1])
         )
         if isinstance(layer, SliceLayer):
-            point, normal = (np.array(one) for one in layer.plane(bounds))
+            point, normal = (np.array(vector) for vector in layer.plane(bounds))
             towards = float(direction @ normal)
             if towards:
                 place = float((point - origin) @ normal) / towards

@@ -275,7 +275,7 @@ class Scene:
     @property
     def ranges(self) -> dict[str, Range]:
         """Ranges of components and derived fields that were drawn."""
-        return {name: found for name, (_, found) in self._ranges.items()}
+        return {name: limits for name, (_, limits) in self._ranges.items()}
 
     def find_ranges(self, name: str) -> bool:
         """Find the ranges of a drawn view's computed fields that are new; return if there are."""
@@ -283,13 +283,17 @@ class Scene:
         if state.shown is None or state.planned is None or self._stream is None:
             return False
         context, sources = state.shown[1], state.planned[2]
-        stored = {one.name for one in self._stream.quantities.values() if "." not in one.name}
+        stored = {
+            quantity.name
+            for quantity in self._stream.quantities.values()
+            if "." not in quantity.name
+        }
         fields = [
             (number, field, used_sources(sources, [field]))
             for number, field in enumerate(state.drawing.shown.fields())
             if field not in stored
         ]
-        fields = [one for one in fields if self._ranges.get(one[1], ({},))[0] != one[2]]
+        fields = [entry for entry in fields if self._ranges.get(entry[1], ({},))[0] != entry[2]]
         ends = np.full((len(fields), 2), -np.inf)
         for row, (number, _, _) in enumerate(fields):
             for need in state.needs:
@@ -322,8 +326,8 @@ class Scene:
         assert state.plan is not None
         missing = held.missing(state.plan)
         if self._comm.allreduce(len(missing)):
-            found = sorted({name for names in self._comm.allgather(missing) for name in names})
-            raise MissingFieldError(f"step {held.index} was kept without {', '.join(found)}")
+            absent = sorted({name for names in self._comm.allgather(missing) for name in names})
+            raise MissingFieldError(f"step {held.index} was kept without {', '.join(absent)}")
         values.load(state.needs, last=True)
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
         state.shown = held, context

@@ -90,7 +90,7 @@ class Session:
             background: of a new view whose settings do not come from a file; empty for the default.
             read_only: whether the page may only look.
         """
-        taken = {name for one in self.clients for name in (one.own, one.view.name)}
+        taken = {name for client in self.clients for name in (client.own, client.view.name)}
         name = next(name for n in self._pages if (name := f"page{n}") not in taken)
         client = Client(name, self._view(view if view and view not in taken else name), socket)
         client.size, client.background, client.read_only = size, background, read_only
@@ -257,11 +257,11 @@ class Session:
     def _view(self, name: str) -> SharedView:
         """Return a view, made at the first call."""
         if name not in self.views:
-            idle = [one for one, view in self.views.items() if not view.clients]
-            for one in idle[: max(0, len(self.views) + 1 - MAX_VIEWS)]:
-                del self.views[one]
-                if one not in self._loaded:
-                    self.document.remove(one)
+            idle = [name for name, view in self.views.items() if not view.clients]
+            for unused in idle[: max(0, len(self.views) + 1 - MAX_VIEWS)]:
+                del self.views[unused]
+                if unused not in self._loaded:
+                    self.document.remove(unused)
             self.views[name] = SharedView(name, self._exchange)
         return self.views[name]
 
@@ -311,7 +311,9 @@ class Session:
         )
 
     def _viewers_changed(self) -> None:
-        names = {view.name: [one.name for one in view.clients] for view in self.views.values()}
+        names = {
+            view.name: [client.name for client in view.clients] for view in self.views.values()
+        }
         shown = {name: pages for name, pages in names.items() if pages}
         tell(self.clients, messages.Viewers(views=shown))
 

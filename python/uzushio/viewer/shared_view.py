@@ -101,12 +101,12 @@ class SharedView:
     def adapt(self, drawn: DrawnPicture, document: ViewDocument) -> None:
         """Choose the pages' codec and the scale for the next picture while dragging."""
         width, height = document.views[self.name].settings.size
-        scale = min(SCALES, key=lambda one: abs(one - width / drawn.pixels.shape[1]))
+        scale = min(SCALES, key=lambda candidate: abs(candidate - width / drawn.pixels.shape[1]))
         page = max((client.link.page for client in self.clients[:1]), default=0.0)
         self._seconds[scale**-2] = max(sum(drawn.seconds.values()), page)
         # The time of drawing is about linear in the number of pixels.
         shares, seconds = zip(*sorted(self._seconds.items()), strict=True)
-        draw = {one: float(np.interp(one**-2, shares, seconds)) for one in SCALES}
+        draw = {scale: float(np.interp(scale**-2, shares, seconds)) for scale in SCALES}
         for client in self.clients:
             client.link.choose_codec(width * height)
         if self.clients:

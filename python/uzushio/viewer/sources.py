@@ -25,8 +25,8 @@ _SEARCH_INTERVAL, _NOTICE_AFTER = 0.1, 5.0
 
 
 @dataclass(frozen=True)
-class Found:
-    """Stream that was found.
+class StreamLocation:
+    """Location and kind of a stream that a viewer can open.
 
     Attributes:
         path: contact file, or folder of stored steps.
@@ -63,13 +63,15 @@ def searched_folders() -> list[Path]:
     return kept
 
 
-def find(folders: Iterable[Path]) -> list[Found]:
+def find(folders: Iterable[Path]) -> list[StreamLocation]:
     """Return the streams below folders, running ones first."""
-    found = {one.path: one for folder in folders for one in _below(folder)}
-    return sorted(found.values(), key=lambda one: (one.kind, not one.answers, str(one.path)))
+    by_path = {source.path: source for folder in folders for source in _below(folder)}
+    return sorted(
+        by_path.values(), key=lambda source: (source.kind, not source.answers, str(source.path))
+    )
 
 
-def _below(folder: Path) -> Iterator[Found]:
+def _below(folder: Path) -> Iterator[StreamLocation]:
     """Yield the streams of a folder and of those below it."""
     level, seen = [folder], 0
     for _ in range(_MAX_DEPTH + 1):
@@ -85,36 +87,38 @@ def _below(folder: Path) -> Iterator[Found]:
             for entry in entries:
                 path = Path(entry.path)
                 if entry.name.endswith(".contact") and entry.is_file():
-                    one = running(path)
+                    source = running(path)
                 elif entry.name.endswith(".zarr") and entry.is_dir():
-                    one = stored(path)
+                    source = stored(path)
                 else:
-                    one = None
+                    source = None
                     hidden = entry.name.startswith((".", "__"))
                     if entry.is_dir(follow_symlinks=False) and not hidden:
                         following.append(path)
-                if one is not None:
-                    yield one
+                if source is not None:
+                    yield source
         level = following
 
 
-def running(path: Path) -> Found | None:
+def running(path: Path) -> StreamLocation | None:
     """Return the stream of a contact file; None if the file is not one."""
     content = _json(path)
     if not isinstance(content, dict) or "uzushio_contact" not in content:
         return None
     address = str(content.get("address", ""))
-    return Found(path, "running", str(content.get("stream", "")), not address or _answers(address))
+    return StreamLocation(
+        path, "running", str(content.get("stream", "")), not address or _answers(address)
+    )
 
 
-def stored(path: Path) -> Found | None:
+def stored(path: Path) -> StreamLocation | None:
     """Return the stream of a folder of stored steps; None if it does not hold any."""
     content = _json(path / "zarr.json")
     attributes = content.get("attributes", {}) if isinstance(content, dict) else {}
     if not isinstance(attributes, dict) or "stream" not in attributes:
         return None
     steps = sum(entry.name.isdigit() for entry in (path / "steps").glob("[0-9]*"))
-    return Found(path, "stored", str(attributes["stream"]), steps=steps)
+    return StreamLocation(path, "stored", str(attributes["stream"]), steps=steps)
 
 
 def contact_of(source: str) -> str:
@@ -129,19 +133,19 @@ def contact_of(source: str) -> str:
     path = Path(os.path.expanduser(source))
     if not path.is_dir() or stored(path) is not None or path.suffix == ".zarr":
         return source
-    found = find([path])
-    live = [one for one in found if one.kind == "running" and one.answers]
-    found = live or [one for one in found if one.kind == "stored"] or found
-    if not found:
+    sources = find([path])
+    live = [source for source in sources if source.kind == "running" and source.answers]
+    sources = live or [source for source in sources if source.kind == "stored"] or sources
+    if not sources:
         raise StagingError(
             f"{source} holds no contact file and no stored steps: its case needs a section "
             "`publish` (docs/how-to/watch.md); 'uzushio render --checkpoint' draws checkpoints, "
             "'uzushio view --list' shows the streams here."
         )
-    if len(found) > 1:
-        names = ", ".join(str(one.path) for one in found[:5])
+    if len(sources) > 1:
+        names = ", ".join(str(source.path) for source in sources[:5])
         raise StagingError(f"{source} holds several streams; name one of {names}.")
-    return str(found[0].path)
+    return str(sources[0].path)
 
 
 def awaited_contact(source: str, limit: float) -> str:

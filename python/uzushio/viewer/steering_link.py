@@ -57,7 +57,7 @@ class SteeringLink:
         self._connection: int | None = None
         self._unanswered: dict[int, SteeringRequest | None] = {}  # None: the state
         self._described = -_DESCRIBE_INTERVAL
-        self._found: SteeringState | None = None  # of this connection
+        self._known_state: SteeringState | None = None  # of this connection
         self._reported: SteeringState | None = None
 
     def work(self) -> None:
@@ -77,7 +77,7 @@ class SteeringLink:
     def _begin(self, connection: int | None) -> None:
         """Discard the state of an earlier connection."""
         lost = [request for request in self._unanswered.values() if request is not None]
-        self._connection, self._found = connection, None
+        self._connection, self._known_state = connection, None
         self._unanswered.clear()
         self._described = -_DESCRIBE_INTERVAL
         for request in lost:
@@ -114,7 +114,7 @@ class SteeringLink:
             number = self._steps.send(DescribeRequest(request="describe").model_dump_json())
             self._unanswered[number] = None
         except StagingError as error:
-            self._found = SteeringState(False, f"{str(error).rstrip('.')}.", self._connection)
+            self._known_state = SteeringState(False, f"{str(error).rstrip('.')}.", self._connection)
             self._described = float("inf")  # until the next connection
 
     def _take(self, number: int, text: str) -> None:
@@ -126,7 +126,7 @@ class SteeringLink:
         except ValidationError:
             reply = SteeringReply(ok=False, text="the reply of the run is not valid")
         if request is None:
-            self._found = self._state_of(reply)
+            self._known_state = self._state_of(reply)
             return
         self._described = -_DESCRIBE_INTERVAL  # it may have changed
         answer = SteeringAnswer(request.number, reply.ok, reply.text, reply.step)
@@ -136,19 +136,19 @@ class SteeringLink:
         """Return the state in the reply to `describe`."""
         connection = self._connection or 0
         try:
-            found = _Description.model_validate(reply.steering)
+            description = _Description.model_validate(reply.steering)
         except ValidationError:
             return SteeringState(False, _NOT_VALID, connection)
         return SteeringState(
-            found.allowed,
-            "" if found.allowed else _FORBIDDEN,
+            description.allowed,
+            "" if description.allowed else _FORBIDDEN,
             connection,
-            "" if found.holder == "you" else found.holder,
-            found.publish_every,
-            found.parameters,
+            "" if description.holder == "you" else description.holder,
+            description.publish_every,
+            description.parameters,
         )
 
     def _state(self) -> SteeringState:
         if self._connection is None:
             return SteeringState(False, _SENTENCES.get(self._steps.state, _SENTENCES["lost"]))
-        return self._found or SteeringState(False, _ASKING, self._connection)
+        return self._known_state or SteeringState(False, _ASKING, self._connection)

@@ -174,8 +174,8 @@ class LiveSteps(Steps):
 
     def take_replies(self) -> dict[int, str]:
         """Return the replies of this connection, and of one that has ended since (rank 0)."""
-        found, self._last_replies = self._last_replies, {}
-        return found if self._reader is None else found | self._reader.take_replies()
+        replies, self._last_replies = self._last_replies, {}
+        return replies if self._reader is None else replies | self._reader.take_replies()
 
     def close(self) -> None:
         """Detach from the stream."""
@@ -215,11 +215,11 @@ class LiveSteps(Steps):
 
     def _time_for_attempt(self) -> float:
         """Return the timeout of an attempt to attach now; 0 for none (rank 0)."""
-        found = self._identity()
-        if found is not None and found != self._attached_to:
-            self._attached_to = found  # once for each file
+        identity = self._identity()
+        if identity is not None and identity != self._attached_to:
+            self._attached_to = identity  # once for each file
             return _ATTACH_LIMIT
-        missing = found is None and ":" not in self._contact.contact
+        missing = identity is None and ":" not in self._contact.contact
         if missing or time.monotonic() - self._tried < _RETRY_INTERVAL:
             return 0.0
         return _RETRY_LIMIT
@@ -227,10 +227,10 @@ class LiveSteps(Steps):
     def _identity(self) -> tuple[int, int] | None:
         """Return a key that differs between contact files of two writers; None without a file."""
         try:
-            found = os.stat(os.path.expanduser(self._contact.contact))
+            status = os.stat(os.path.expanduser(self._contact.contact))
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
 
 class StoredSteps(Steps):
