@@ -235,11 +235,11 @@ class Compositor:
             RuntimeError: No picture is in flight; or the call timed out (the message names the
                 ranks that it waited for), and the compositor can only be closed.
         """
-        found: Any = self._core.finish()
+        result: Any = self._core.finish()
         self._images.pop(0)
-        if found is None:
+        if result is None:
             return None
-        begin, end, memory = found
+        begin, end, memory = result
         if end - begin == self._shape[0] * self._shape[1]:
             return self._view(memory, self._shape)
         indices = np.array(self._core.pixels_of(begin, end), dtype=np.int64)

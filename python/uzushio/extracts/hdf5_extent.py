@@ -33,8 +33,8 @@ def new_file(path: Path) -> Iterator[h5py.File]:
             with h5py.File(fresh, "w") as file:
                 yield file
         except (OSError, RuntimeError) as error:
-            found = re.search(r"errno = (\d+)", str(error))
-            number = int(found[1]) if found else getattr(error, "errno", None) or errno.EIO
+            match = re.search(r"errno = (\d+)", str(error))
+            number = int(match[1]) if match else getattr(error, "errno", None) or errno.EIO
             raise OSError(number, os.strerror(number), str(path)) from error
 
 
@@ -78,8 +78,10 @@ class Hdf5Extent:
     def of(path: Path, name: str) -> Hdf5Extent:
         """Return the extent of an array in a file of `create`; raises OSError."""
         with h5py.File(path, "r") as file:
-            found = file[name]
-            return Hdf5Extent(path, found.id.get_offset(), found.id.get_offset() + found.nbytes)
+            dataset = file[name]
+            return Hdf5Extent(
+                path, dataset.id.get_offset(), dataset.id.get_offset() + dataset.nbytes
+            )
 
     def part(self, offset: int, size: int) -> Hdf5Extent:
         """Return a part of the extent; `offset` and `size` in bytes."""

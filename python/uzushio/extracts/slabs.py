@@ -21,12 +21,12 @@ def slab_boxes(schema: StoreSchema, variable: Field, limit: int) -> list[Box]:
     """Divide all points along the first axis with several of them, at most `limit` bytes each."""
     axis = next((a for a, count in enumerate(schema.count) if count > 1), 0)
     each = bytes_per_step(schema, variable) // schema.count[axis]
-    found, step = [], max(1, limit // max(each, 1))
+    boxes, step = [], max(1, limit // max(each, 1))
     for first in range(0, schema.count[axis], step):
         start, count = [0, 0, 0], [*schema.count]
         start[axis], count[axis] = first, min(step, schema.count[axis] - first)
-        found.append(Box(tuple(start), tuple(count)))
-    return found
+        boxes.append(Box(tuple(start), tuple(count)))
+    return boxes
 
 
 def slabs(size: tuple[int, ...], dtype: np.dtype, limit: int = MAX_SLAB_BYTES) -> list[slice]:

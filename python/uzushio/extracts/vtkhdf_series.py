@@ -159,7 +159,9 @@ class VtkhdfSeries:
                 extents = [hdf5_extent.Hdf5Extent.of(path, _geometry("Points"))]
             elif rank == 0:
                 arrays = large_arrays(self.schema, self.kind, whole[0] if whole else None)
-                wanted = {_geometry(name): (one.shape, one.dtype) for name, one in arrays.items()}
+                wanted = {
+                    _geometry(name): (values.shape, values.dtype) for name, values in arrays.items()
+                }
                 hdf5_extent.create(path, wanted)
                 for name, array in arrays.items():
                     hdf5_extent.Hdf5Extent.of(path, _geometry(name)).write(array)
@@ -180,14 +182,17 @@ class VtkhdfSeries:
             or keep >= self._part_files[-1].first + self._part_files[-1].capacity
         ):
             variables = self.schema.variables.values()
-            step = max(1, sum(bytes_per_step(self.schema, one) for one in variables))
+            step = max(1, sum(bytes_per_step(self.schema, variable) for variable in variables))
             capacity = max(
                 1, min(_FIRST_CAPACITY << len(self._part_files), _MAX_PART_BYTES // step)
             )
             name = f"{len(self._part_files):04d}-{keep:08d}.h5"
             wanted = {
-                _place(one.name): (shape(self.schema, one, self.kind, capacity), one.dtype)
-                for one in variables
+                _place(variable.name): (
+                    shape(self.schema, variable, self.kind, capacity),
+                    variable.dtype,
+                )
+                for variable in variables
             }
             hdf5_extent.create(self.parts / name, wanted)
             self._part_files.append(_PartFile(name, keep, capacity))
@@ -270,7 +275,9 @@ class VtkhdfSeries:
             return False
         if sorted(group) != sorted(self.schema.variables):
             return False
-        if any(group[name].dtype != one.dtype for name, one in self.schema.variables.items()):
+        if any(
+            group[name].dtype != variable.dtype for name, variable in self.schema.variables.items()
+        ):
             return False
         return all(
             np.array_equal(metadata[axis][...], line)
@@ -296,10 +303,10 @@ class VtkhdfSeries:
                 add(group, name, size, dtype)
             group.create_group("PointData")
             group.create_group("CellData")
-            for name, one in self.schema.variables.items():
-                size = shape(self.schema, one, self.kind, len(self._steps))
-                add(group, f"PointData/{name}", size, one.dtype)
-                group["PointData"][name].attrs.update(one.attributes)
+            for name, variable in self.schema.variables.items():
+                size = shape(self.schema, variable, self.kind, len(self._steps))
+                add(group, f"PointData/{name}", size, variable.dtype)
+                group["PointData"][name].attrs.update(variable.attributes)
             write_steps(group, self.schema, self.kind, self._times)
             self._write_metadata(file.create_group(_METADATA), add == self._virtual)
 
@@ -311,12 +318,12 @@ class VtkhdfSeries:
         for axis, line in zip("zyx", self.schema.lines or (), strict=False):
             metadata[axis] = line
         sections = self._part_files if with_sections else []
-        names = [one.name for one in sections]
+        names = [section.name for section in sections]
         metadata.create_dataset(
             "sections", data=names, dtype=h5py.string_dtype(), shape=(len(names),)
         )
-        metadata["first"] = np.array([one.first for one in sections], np.int64)
-        metadata["room"] = np.array([one.capacity for one in sections], np.int64)
+        metadata["first"] = np.array([section.first for section in sections], np.int64)
+        metadata["room"] = np.array([section.capacity for section in sections], np.int64)
 
     def _virtual(
         self, group: h5py.Group, name: str, size: tuple[int, ...], dtype: np.dtype
@@ -332,7 +339,9 @@ class VtkhdfSeries:
         rows = size[0] // count  # of a step
         layout = h5py.VirtualLayout(size, dtype)
         for part, after in zip(
-            self._part_files, [*(one.first for one in self._part_files[1:]), count], strict=True
+            self._part_files,
+            [*(part_file.first for part_file in self._part_files[1:]), count],
+            strict=True,
         ):
             here = min(after, count) - part.first
             if here < 1:

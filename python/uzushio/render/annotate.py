@@ -58,26 +58,26 @@ class Caption:
 
     def entries(self) -> list[LegendEntry]:
         """Return the legends, each once, in the order of the layers."""
-        found: list[LegendEntry] = []
+        entries: list[LegendEntry] = []
         for number, layer in enumerate(self.view.layers):
             scale = self.scales.get(number)
             if isinstance(layer, BodySlice | BodySurface):
                 if scale is None or scale.values[0] < 0.5:
-                    found.append(ColorPatch(*layer.legend))
+                    entries.append(ColorPatch(*layer.legend))
             elif scale is not None:
                 if scale.colors.legend and scale.known:
-                    found.append(self._bar(scale))
+                    entries.append(self._bar(scale))
                 elif scale.colors.legend:
                     text = f"{self._label(scale)}: no values"
-                    found.append(ColorPatch(text, "", (), scale.colors.nan))
+                    entries.append(ColorPatch(text, "", (), scale.colors.nan))
             elif isinstance(layer, IsosurfaceLayer) and isinstance(layer.color, str):
                 unit = self.units.get(layer.field, "")
                 label = self.labels.get(layer.field, layer.field)
-                found.append(ColorPatch(label, unit, layer.values, layer.color))
+                entries.append(ColorPatch(label, unit, layer.values, layer.color))
         if self.nan:
             colors = [s.colors.nan for s in self.scales.values() if s.colors.nan != "none"]
-            found += [ColorPatch("not finite", "", (), color) for color in dict.fromkeys(colors)]
-        return list(dict.fromkeys(found))
+            entries += [ColorPatch("not finite", "", (), color) for color in dict.fromkeys(colors)]
+        return list(dict.fromkeys(entries))
 
     def limits(self) -> dict[str, tuple[float, float]]:
         """Return the limits of the colours by label."""
@@ -115,16 +115,16 @@ class _PaintedBackground:
 
     @staticmethod
     def of(
-        found: list[Mark], behind: NDArray[np.uint8], before: Strokes | None
+        constant: list[Mark], behind: NDArray[np.uint8], before: Strokes | None
     ) -> _PaintedBackground:
         """Paint marks on a background."""
         pixels = behind.copy()
-        marks.paint(pixels, found)
+        marks.paint(pixels, constant)
         touched = np.zeros((*behind.shape[:2], 3), np.uint8)
         full = np.full(3, 255, np.uint8)
         marks.paint(
             touched,
-            [m._replace(coverage=(m.coverage > 0) * np.uint8(255), color=full) for m in found],
+            [m._replace(coverage=(m.coverage > 0) * np.uint8(255), color=full) for m in constant],
         )
         places = np.flatnonzero(touched[..., 0])
         crossed = before is not None and bool(np.isin(before.places, places).any())
@@ -198,8 +198,8 @@ class Annotator:
             self._edge_cache = (key, *self._edges(caption))
         _, behind, before = self._edge_cache
         assert behind is not None
-        found = self._constant_marks(caption)
-        ground = self._painted_background(found, behind, before)
+        constant = self._constant_marks(caption)
+        ground = self._painted_background(constant, behind, before)
         # Constant marks are part of the background, unless the image covers them.
         ready = (
             ground is not None
@@ -210,12 +210,12 @@ class Annotator:
         if before is not None:
             before.paint(pixels)
         if not ready:
-            marks.paint(pixels, found)
+            marks.paint(pixels, constant)
         marks.paint(pixels, self._headline(caption, self._faces(caption.view.font)))
         return pixels
 
     def _painted_background(
-        self, found: list[Mark], behind: NDArray[np.uint8], before: Strokes | None
+        self, constant: list[Mark], behind: NDArray[np.uint8], before: Strokes | None
     ) -> _PaintedBackground | None:
         """Return the background with the constant marks; None if they are new.
 
@@ -228,7 +228,7 @@ class Annotator:
             return None
         ground = self._painted_cache[1]
         if ground is None:
-            ground = _PaintedBackground.of(found, behind, before)
+            ground = _PaintedBackground.of(constant, behind, before)
             self._painted_cache = key, ground
         return ground
 
@@ -282,7 +282,7 @@ class Annotator:
     ) -> list[Mark]:
         """Return axes and orientation, which depend on the camera only."""
         view, em = caption.view, self.em(caption.view)
-        found: list[Mark] = []
+        camera_marks: list[Mark] = []
         occupied: list[Rectangle] = []
         if entries:
             occupied.append(self._column(view, entries))
@@ -293,11 +293,11 @@ class Annotator:
             room = triad.RADIUS * em
             x = self._picture.right - room if entries else room
             y = self._picture.bottom - room
-            found += triad.draw(caption.camera, (x, y), view.axis_names, em, face)
+            camera_marks += triad.draw(caption.camera, (x, y), view.axis_names, em, face)
             occupied.append(Rectangle(x - room, x + room, y - room, y + room))
         if view.axes:
             unit = f"[{view.length_unit}]" if view.length_unit else ""
-            found += axes.draw(
+            camera_marks += axes.draw(
                 caption.camera,
                 caption.bounds,
                 view.axis_names,
@@ -309,7 +309,7 @@ class Annotator:
                 face,
                 occupied,
             )
-        return found
+        return camera_marks
 
     def _behind_legends(self, caption: Caption, drawn: list[Mark], column: Rectangle) -> list[Mark]:
         """Return a background of the legends, if the domain extends behind them."""
@@ -336,9 +336,9 @@ class Annotator:
                 key,
                 marks.Silhouette(caption.camera.project(corners, width, height)[:, :2]),
             )
-        found = self._silhouette_cache[1]
-        assert found is not None
-        return found
+        silhouette = self._silhouette_cache[1]
+        assert silhouette is not None
+        return silhouette
 
     def _headline(self, caption: Caption, face: Typeface) -> list[Mark]:
         """Return the title at the left and the time stamp at the right."""
@@ -347,13 +347,13 @@ class Annotator:
         rim = marks.shade(view.paper)
         baseline = (MARGIN + 1.0) * em
         end = self._picture.right - MARGIN * em
-        found: list[Mark] = []
+        headline: list[Mark] = []
         if view.time_stamp:
             words = typeset(view.time_stamp.format(time=caption.time, step=caption.step))
             mask = face.mask(words, em)
             # All digits have the same width, so the time stamp does not move.
             end -= mask.advance
-            found.append(marks.text_on_baseline(mask, end, baseline, color))
+            headline.append(marks.text_on_baseline(mask, end, baseline, color))
             end -= 2 * em
         if view.title:
             size = round(HEADLINE * em)
@@ -361,8 +361,8 @@ class Annotator:
             lines = face.wrapped(words, size, end - MARGIN * em, 1)
             for line in lines:
                 mask = face.mask(line, size)
-                found.append(marks.text_on_baseline(mask, MARGIN * em, baseline, color))
+                headline.append(marks.text_on_baseline(mask, MARGIN * em, baseline, color))
         covered = self._silhouette(caption)
         radius = max(1, round(0.12 * em))
-        rims = [marks.halo(m, rim, radius) for m in found if covered.meets(m.rectangle)]
-        return [*rims, *found]
+        rims = [marks.halo(m, rim, radius) for m in headline if covered.meets(m.rectangle)]
+        return [*rims, *headline]

@@ -99,9 +99,9 @@ def draw(
             result = cast(scene, caption.camera, width, height, blocks, threads=threads)
         pending.image, pending.nan_count = result.image, result.nan_count
         pending.hits = dict(enumerate(result.hits))
-        for number, found in enumerate(result.ranges):
-            if found is not None:
-                pending.add_range(number, found)
+        for number, value_range in enumerate(result.ranges):
+            if value_range is not None:
+                pending.add_range(number, value_range)
         return finished_picture(pending, annotator, shown.samples)
 
 
@@ -151,7 +151,7 @@ class _Arrays:
             raise RenderError("There is nothing to draw: give at least one array.")
         lines = None
         if coordinates is not None:
-            if len(coordinates) == 2 and all(np.ndim(one) == 2 for one in given.values()):
+            if len(coordinates) == 2 and all(np.ndim(values) == 2 for values in given.values()):
                 coordinates = [[0.0], *coordinates]
             if len(coordinates) != 3:
                 raise RenderError(
@@ -227,8 +227,8 @@ class _Arrays:
         about = [getattr(known.get(dim), "attrs", {}) for dim in dims or "zyx"]
         given_periods = self.periods
         periods = [
-            one.get("period") if given_periods is None else given_periods.get(axis)
-            for axis, one in zip("zyx", about, strict=True)
+            attributes.get("period") if given_periods is None else given_periods.get(axis)
+            for axis, attributes in zip("zyx", about, strict=True)
         ]
         return _with_thickness(*_closed(values, lines, periods))
 
@@ -286,21 +286,21 @@ def _line(coordinates: ArrayLike) -> NDArray[np.float64]:
 def _view(view: ViewLike, data: _Arrays, size: tuple[int, int] | None) -> View:
     """Convert a view from any of its forms."""
     if isinstance(view, View):
-        found = view
+        checked = view
     elif isinstance(view, Mapping):
-        found = Document.of(view, "the view").validate(View)
+        checked = Document.of(view, "the view").validate(View)
     else:
         layers = _middle_slices(data) if view is None else view
-        found = View(layers=tuple(layers) if isinstance(layers, Sequence) else (layers,))
-    found = found.with_units(data.length_unit, data.time_unit)
+        checked = View(layers=tuple(layers) if isinstance(layers, Sequence) else (layers,))
+    checked = checked.with_units(data.length_unit, data.time_unit)
     changes: dict[str, Any] = {} if size is None else {"size": size}
-    if data.time is None and "time_stamp" not in found.model_fields_set:
+    if data.time is None and "time_stamp" not in checked.model_fields_set:
         changes["time_stamp"] = ""
     if changes:
-        found = Document.of(found.model_dump() | changes, "the view").validate(View)
+        checked = Document.of(checked.model_dump() | changes, "the view").validate(View)
     known = data.body_mask if data.body_mask in data.given else ""
-    mask = known if found.bodies is True else found.bodies
-    return with_bodies(found, mask, data.conducted) if mask else found
+    mask = known if checked.bodies is True else checked.bodies
+    return with_bodies(checked, mask, data.conducted) if mask else checked
 
 
 def _middle_slices(data: _Arrays) -> tuple[SliceLayer, ...]:

@@ -162,12 +162,12 @@ def _axis(
     small = round(0.9 * em)
     columns, rows = round(picture.width), round(picture.height)
     for max_count in range(9, 1, -1):
-        found = ticks(*bounds[axis], max_count=max_count)
-        masks = [face.mask(label, small) for label in found.labels]
+        axis_ticks = ticks(*bounds[axis], max_count=max_count)
+        masks = [face.mask(label, small) for label in axis_ticks.labels]
         sizes = [_size(mask) for mask in masks]
         points = np.array([[bounds[a][edge.begin[a]] for a in range(3)]] * len(masks), float)
         points = points.reshape(-1, 3)
-        points[:, axis] = found.values
+        points[:, axis] = axis_ticks.values
         places = camera.project(points, columns, rows)[:, :2]
         widest = max((float(size @ along) for size in sizes), default=0.0)
         apart = np.hypot(*np.diff(places, axis=0).T).min() if len(places) > 1 else np.inf
@@ -192,7 +192,7 @@ def _axis(
         ends = [[bounds[a][corner[a]] for a in range(3)] for corner in (edge.begin, last)]
         whole = camera.project(ends, columns, rows)[:, :2]
         middle = (whole if all(seen) else places[seen]).mean(axis=0)
-        behind = " ".join(filter(None, [typeset(unit), found.factor]))
+        behind = " ".join(filter(None, [typeset(unit), axis_ticks.factor]))
         mask = face.name(typeset(name), behind, em)
         depth = float(_size(mask) @ np.abs(out))
         centre = middle + out * (reach + deepest + 0.55 * em + depth / 2)

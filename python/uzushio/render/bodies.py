@@ -48,7 +48,7 @@ def with_bodies(view: View, mask: str, conducted: Collection[str] = ()) -> View:
             # Of surfaces in one plane the first layer is in front.
             layers.append(BodySlice(field=mask, color=colors, **plane, **more))
         layers.append(layer)
-    others = [one.field for one in view.layers if not isinstance(one, SliceLayer)]  # type: ignore[union-attr]
+    others = [layer.field for layer in view.layers if not isinstance(layer, SliceLayer)]  # type: ignore[union-attr]
     if others and mask not in others:
         layers.append(BodySurface(field=mask, values=(0.5,), color=BODY))
     return view.model_copy(update={"layers": tuple(layers)})

@@ -82,7 +82,7 @@ def local_ranges(view: View, blocks: Sequence[Any], bounds: Bounds) -> dict[int,
     These are colours that follow the values or are logarithmic, and all slices, where a range costs
     little.
     """
-    found: dict[int, LayerRange] = {}
+    ranges: dict[int, LayerRange] = {}
     for number, layer in enumerate(view.layers):
         colored = colouring(layer)
         if colored is None or isinstance(layer, MeshLayer):
@@ -95,8 +95,8 @@ def local_ranges(view: View, blocks: Sequence[Any], bounds: Bounds) -> dict[int,
             continue
         else:
             range_of = partial(field_range, name=name)
-        found[number] = layer_range(colors, blocks, range_of)
-    return found
+        ranges[number] = layer_range(colors, blocks, range_of)
+    return ranges
 
 
 def layer_range(colors: Colors, parts: Sequence[Any], range_of: Callable[..., Range]) -> LayerRange:
@@ -124,12 +124,12 @@ def scales(
     """Return the colour scales of all layers that have colours, by index in the view."""
     found_scales: dict[int, ColorScale] = {}
     for number, layer in enumerate(view.layers):
-        found = colouring(layer)
-        if found is not None:
+        coloring = colouring(layer)
+        if coloring is not None:
             key, values = (view.layers, number), ranges.get(number, LayerRange())
-            limits = tracker.follow(key, found[0], values.followed)
-            known = tracker.is_known(key, found[0])
-            found_scales[number] = ColorScale(*found, limits, values.all, known)
+            limits = tracker.follow(key, coloring[0], values.followed)
+            known = tracker.is_known(key, coloring[0])
+            found_scales[number] = ColorScale(*coloring, limits, values.all, known)
     return found_scales
 
 
@@ -165,8 +165,10 @@ def ghosts(view: View, domain: Any, cells: Any) -> tuple[Triple, Triple]:
         Points below and above, each along z, y and x, limited by the ends of the domain.
     """
     bounds = ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
-    found = {number: colouring(layer) for number, layer in enumerate(view.layers)}
-    any_scales = {n: ColorScale(*colored, (1.0, 2.0)) for n, colored in found.items() if colored}
+    colorings = {number: colouring(layer) for number, layer in enumerate(view.layers)}
+    any_scales = {
+        n: ColorScale(*colored, (1.0, 2.0)) for n, colored in colorings.items() if colored
+    }
     return ghost_layers(domain, cells, scene(view, any_scales, domain, bounds).layers)
 
 

@@ -42,7 +42,7 @@ class MeshSurfaces:
     Attributes:
         bounds: of the domain along x, y and z.
         extent: of the data of all ranks.
-        found: surfaces of each layer on this rank.
+        layer_data: surfaces of each layer on this rank.
         ranges: of the values that colour the layers, over all ranks.
         ranks: those that have surfaces.
         empty: layers of which no rank has a surface.
@@ -51,7 +51,7 @@ class MeshSurfaces:
 
     bounds: Bounds
     extent: Bounds
-    found: list[list[Any]]
+    layer_data: list[list[Any]]
     ranges: list[LayerRange]
     ranks: list[int]
     empty: frozenset[int]
@@ -60,7 +60,7 @@ class MeshSurfaces:
     @cached_property
     def picker(self) -> Picker:
         """Search for the first point of this rank's surfaces on a ray."""
-        return Picker([one for layer in self.found for one in layer])
+        return Picker([dataset for layer in self.layer_data for dataset in layer])
 
 
 class MeshRenderer:
@@ -167,9 +167,9 @@ class MeshRenderer:
         """
         sections = PictureSections(self._monitor)
         with sections.section("prepare"):
-            found = self.surfaces(view, parts, bounds)
+            mesh_surfaces = self.surfaces(view, parts, bounds)
         return self.picture_of(
-            view, found, sections, time=time, step=step, units=units, labels=labels
+            view, mesh_surfaces, sections, time=time, step=step, units=units, labels=labels
         )
 
     def surfaces(
@@ -181,20 +181,22 @@ class MeshRenderer:
             mine = _extent([mesh for meshes in data for mesh in meshes])
         extent = _box(self._reduce_ranges(mine))
         with collective(self._comm), render_errors():
-            found = []
+            layer_data = []
             for layer, meshes in zip(view.layers, data, strict=True):
                 self._check()
-                found.append(surfaces(layer, meshes, bounds or extent))
-            pairs = zip(view.layers, found, strict=True)
+                layer_data.append(surfaces(layer, meshes, bounds or extent))
+            pairs = zip(view.layers, layer_data, strict=True)
             ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
-        everywhere = self._comm.allgather([bool(of_layer) for of_layer in found])
+        everywhere = self._comm.allgather([bool(of_layer) for of_layer in layer_data])
         ranks = [rank for rank, there in enumerate(everywhere) if any(there)]
-        empty = frozenset(n for n in range(len(found)) if not any(there[n] for there in everywhere))
-        minima = np.array([one.minima() for one in ranges])
+        empty = frozenset(
+            n for n in range(len(layer_data)) if not any(there[n] for there in everywhere)
+        )
+        minima = np.array([limits.minima() for limits in ranges])
         self._comm.Allreduce(minima.copy(), minima, minimum())
         reduced = [LayerRange.of(row) for row in minima.tolist()]
-        nan_count = self._comm.allreduce(sum(map(_nan_count, view.layers, found)))
-        return MeshSurfaces(bounds or extent, extent, found, reduced, ranks, empty, nan_count)
+        nan_count = self._comm.allreduce(sum(map(_nan_count, view.layers, layer_data)))
+        return MeshSurfaces(bounds or extent, extent, layer_data, reduced, ranks, empty, nan_count)
 
     def picture_of(
         self,
@@ -216,8 +218,8 @@ class MeshRenderer:
             caption.nan = meshes.nan_count > 0
             caption.camera = self._annotator.camera(caption)
         with sections.section("draw"), collective(self._comm), render_errors():
-            if any(meshes.found):
-                self._draw(caption, meshes.found, meshes.extent)
+            if any(meshes.layer_data):
+                self._draw(caption, meshes.layer_data, meshes.extent)
         with sections.section("composite"):
             image: Any = None
             if meshes.ranks:
@@ -241,7 +243,7 @@ class MeshRenderer:
         self._comm.Allreduce(minima.copy(), minima, minimum())
         return [(float(lo), float(-hi)) for lo, hi in minima]
 
-    def _draw(self, caption: Caption, found: list[list[Any]], extent: Bounds) -> None:
+    def _draw(self, caption: Caption, layer_data: list[list[Any]], extent: Bounds) -> None:
         view = caption.view
         if self._window is None:
             self._window = VtkWindow(
@@ -252,11 +254,13 @@ class MeshRenderer:
                 _part(layer, data_set, caption.scales.get(number), view.ink, self._samples),
                 half_spaces=view.half_spaces(layer, caption.bounds),
             )
-            for number, (layer, data_of_layer) in enumerate(zip(view.layers, found, strict=True))
+            for number, (layer, data_of_layer) in enumerate(
+                zip(view.layers, layer_data, strict=True)
+            )
             for data_set in data_of_layer
         ]
-        both = zip(caption.bounds, extent, strict=True)
-        a, b, c = ((min(p[0], q[0]), max(p[1], q[1])) for p, q in both)
+        pairs = zip(caption.bounds, extent, strict=True)
+        a, b, c = ((min(p[0], q[0]), max(p[1], q[1])) for p, q in pairs)
         self._window.draw(
             parts,
             caption.camera,
@@ -317,19 +321,21 @@ def _box(ends: list[Range]) -> Bounds:
 
 def _range(layer: Any, data: list[Any]) -> LayerRange:
     """Return the ranges of the values that colour a layer."""
-    found = casting.colouring(layer)
-    if found is None:
+    coloring = casting.colouring(layer)
+    if coloring is None:
         return LayerRange()
-    colors, name = found
+    colors, name = coloring
     return layer_range(colors, [values_of(data_set, name)[0] for data_set in data], value_range)
 
 
 def _nan_count(layer: Any, data: list[Any]) -> int:
     """Return the number of values that colour a layer and are not finite."""
-    found = casting.colouring(layer)
-    if found is None:
+    coloring = casting.colouring(layer)
+    if coloring is None:
         return 0
-    return sum(int(np.count_nonzero(~np.isfinite(values_of(one, found[1])[0]))) for one in data)
+    return sum(
+        int(np.count_nonzero(~np.isfinite(values_of(dataset, coloring[1])[0]))) for dataset in data
+    )
 
 
 def _notes(view: View, meshes: MeshSurfaces) -> Iterator[str]:

@@ -242,15 +242,15 @@ def _indexed(pixels: NDArray[np.uint8]) -> VideoFrame:
     from av.video.frame import VideoFrame
     from PIL import Image
 
-    found = Image.fromarray(np.ascontiguousarray(pixels[..., :3])).quantize(
+    indexed = Image.fromarray(np.ascontiguousarray(pixels[..., :3])).quantize(
         256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
     )
     palette = np.zeros((256, 4), np.uint8)
     palette[:, 0] = 255  # opaque: the order is alpha, red, green, blue
-    colors = np.array(found.getpalette(), np.uint8).reshape(-1, 3)
+    colors = np.array(indexed.getpalette(), np.uint8).reshape(-1, 3)
     palette[: len(colors), 1:] = colors
-    both: Any = (np.asarray(found), palette)  # PyAV's stubs lack palettes
-    return VideoFrame.from_ndarray(both, format="pal8")
+    paletted: Any = (np.asarray(indexed), palette)  # PyAV's stubs lack palettes
+    return VideoFrame.from_ndarray(paletted, format="pal8")
 
 
 def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Encoder:

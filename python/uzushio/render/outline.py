@@ -130,10 +130,10 @@ def _in_picture(
         near = 1e-4 * float(np.abs(depth).max())
         if (depth < near).all():
             return None
-        for one, other in ((0, 1), (1, 0)):
-            if depth[one] < near:
-                share = (near - depth[one]) / (depth[other] - depth[one])
-                ends[one] += share * (ends[other] - ends[one])
+        for near_end, far_end in ((0, 1), (1, 0)):
+            if depth[near_end] < near:
+                share = (near - depth[near_end]) / (depth[far_end] - depth[near_end])
+                ends[near_end] += share * (ends[far_end] - ends[near_end])
     begin, end = camera.project(ends, width, height)[:, :2]
     first, last = 0.0, 1.0
     margin = 8.0

@@ -34,11 +34,14 @@ class PendingPicture:
     sections: PictureSections = dataclasses.field(default_factory=PictureSections)
     image: NDArray[Any] | None = None  # of the rounds so far, at the root
 
-    def add_range(self, number: int, found: Range) -> None:
+    def add_range(self, number: int, value_range: Range) -> None:
         """Add the range of a layer's scaled values."""
         field = self.caption.view.layers[number].field  # type: ignore[union-attr]
         factor, before = self.factors.get(field, 1.0), self.ranges.get(number, EMPTY_RANGE)
-        self.ranges[number] = min(before[0], found[0] / factor), max(before[1], found[1] / factor)
+        self.ranges[number] = (
+            min(before[0], value_range[0] / factor),
+            max(before[1], value_range[1] / factor),
+        )
 
 
 def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int) -> Picture:

@@ -24,12 +24,12 @@ class Picker:
         from vtkmodules.vtkCommonDataModel import vtkStaticCellLocator
 
         self._trees: list[tuple[int, Any, Any]] = []
-        for number, one in enumerate(map(surface_of, data)):
-            if one.GetNumberOfCells():
+        for number, surface in enumerate(map(surface_of, data)):
+            if surface.GetNumberOfCells():
                 tree = vtkStaticCellLocator()
-                tree.SetDataSet(one)
+                tree.SetDataSet(surface)
                 tree.BuildLocator()
-                self._trees.append((number, one, tree))
+                self._trees.append((number, surface, tree))
 
     def first(
         self,
@@ -90,14 +90,14 @@ def _values(
 
     weights = [0.0] * cell.GetNumberOfPoints()
     cell.EvaluateLocation(mutable(part), inside, [0.0] * 3, weights)
-    found = {}
+    values = {}
     for name in names:
         at_points = surface.GetPointData().GetArray(name)
         at_cells = surface.GetCellData().GetArray(name)
         if at_points is not None:
             corners = [cell.GetPointId(n) for n in range(len(weights))]
             pairs = zip(weights, corners, strict=True)
-            found[name] = sum(share * at_points.GetTuple1(corner) for share, corner in pairs)
+            values[name] = sum(share * at_points.GetTuple1(corner) for share, corner in pairs)
         elif at_cells is not None:
-            found[name] = at_cells.GetTuple1(number)
-    return found
+            values[name] = at_cells.GetTuple1(number)
+    return values

@@ -42,15 +42,15 @@ def value_range(values: NDArray[Any], positive: bool = False) -> Range:
             return lo, hi
     # Plane by plane, without a copy of the field.
     planes = values if values.ndim > 1 else values[None]
-    found = EMPTY_RANGE
+    limits = EMPTY_RANGE
     for plane in planes:
         good = np.isfinite(plane)
         if positive:
             good &= plane > 0
         if good.any():
             chosen = plane[good]
-            found = min(found[0], float(chosen.min())), max(found[1], float(chosen.max()))
-    return found
+            limits = min(limits[0], float(chosen.min())), max(limits[1], float(chosen.max()))
+    return limits
 
 
 def plane_range(
@@ -88,8 +88,8 @@ def plane_range(
     i, j = np.nonzero(hit)
     lines = np.moveaxis(values, main, 0)
     with np.errstate(invalid="ignore"):
-        found = lines[cell, i, j] * (1 - share) + lines[cell + 1, i, j] * share
-    return value_range(found, positive)
+        on_plane = lines[cell, i, j] * (1 - share) + lines[cell + 1, i, j] * share
+    return value_range(on_plane, positive)
 
 
 def merged(ranges: Sequence[Range]) -> Range:

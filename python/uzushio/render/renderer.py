@@ -280,9 +280,9 @@ class Renderer:
                 )
                 counts[:] = [result.nan_count, *result.hits]
                 touched = result.bounds or (0, 0, 0, 0)
-                for n, found in enumerate(result.ranges):
-                    if found is not None:
-                        minima[n] = found[0], -found[1]
+                for n, value_range in enumerate(result.ranges):
+                    if value_range is not None:
+                        minima[n] = value_range[0], -value_range[1]
         with pending.sections.section("composite"):
             self._compositor.set_order([rank for rank, _ in parts])
             self._compositor.submit(bounds=touched)

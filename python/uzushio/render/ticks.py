@@ -107,9 +107,11 @@ def _labelled_by_difference(values: list[float], step: float) -> Ticks:
     """Return ticks that are labelled by the difference from a round value among them."""
     unit = 10.0 ** math.ceil(math.log10(20.0 * step))
     offset = unit * round(values[len(values) // 2] / unit)
-    found = _labelled([step * round((value - offset) / step) for value in values], step)
+    differences = _labelled([step * round((value - offset) / step) for value in values], step)
     sign = "+" if offset > 0.0 else _MINUS
-    return found._replace(values=values, factor=f"{found.factor} {sign} {abs(offset):.15g}".strip())
+    return differences._replace(
+        values=values, factor=f"{differences.factor} {sign} {abs(offset):.15g}".strip()
+    )
 
 
 def number(value: float) -> str:

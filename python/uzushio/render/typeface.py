@@ -51,19 +51,19 @@ def typeset(text: str) -> str:
 
     `Typeface.mask` handles subscripts, such as u_τ and p_{wall}.
     """
-    raised = _POWER.sub(lambda found: next(filter(None, found.groups())).translate(_RAISED), text)
+    raised = _POWER.sub(lambda match: next(filter(None, match.groups())).translate(_RAISED), text)
     return _TAU.sub(r"\1_τ", raised)
 
 
 def mathtext(text: str) -> str:
     """Return the same for matplotlib, with subscripts in its notation."""
     plain = typeset(text.replace("$", r"\$"))
-    return _LOWERED.sub(lambda found: rf"$_\mathregular{{{found[1] or found[2]}}}$", plain)
+    return _LOWERED.sub(lambda match: rf"$_\mathregular{{{match[1] or match[2]}}}$", plain)
 
 
 def html(text: str) -> str:
     """Return the same as HTML, escaped, with subscripts as elements."""
-    return _LOWERED.sub(lambda found: f"<sub>{found[1] or found[2]}</sub>", escape(typeset(text)))
+    return _LOWERED.sub(lambda match: f"<sub>{match[1] or match[2]}</sub>", escape(typeset(text)))
 
 
 def raised(number: int) -> str:
@@ -111,14 +111,14 @@ class Typeface:
         Text that does not fit is cut off with an ellipsis.
         """
         words = text.split()
-        found: list[str] = []
-        while words and len(found) < lines:
-            count = len(words) if len(found) == lines - 1 else 1
+        wrapped: list[str] = []
+        while words and len(wrapped) < lines:
+            count = len(words) if len(wrapped) == lines - 1 else 1
             while count < len(words) and self.width(" ".join(words[: count + 1]), size) <= width:
                 count += 1
-            found.append(self._cut(" ".join(words[:count]), size, width))
+            wrapped.append(self._cut(" ".join(words[:count]), size, width))
             words = words[count:]
-        return found
+        return wrapped
 
     def _cut(self, text: str, size: int, width: float) -> str:
         if self.width(text, size) <= width:
@@ -162,13 +162,13 @@ class Typeface:
 
 def _runs(text: str) -> list[tuple[str, bool]]:
     """Return a text in runs, each with whether it is a subscript."""
-    found = []
+    runs = []
     place = 0
     for match in _LOWERED.finditer(text):
-        found += [(text[place : match.start()], False), (match[1] or match[2], True)]
+        runs += [(text[place : match.start()], False), (match[1] or match[2], True)]
         place = match.end()
-    found.append((text[place:], False))
-    return [piece for piece in found if piece[0]] or [("", False)]
+    runs.append((text[place:], False))
+    return [piece for piece in runs if piece[0]] or [("", False)]
 
 
 def _joined(parts: list[tuple[TextMask, float, int]]) -> TextMask:

@@ -47,15 +47,15 @@ def factors(view: View, scales: Mapping[int, ColorScale]) -> dict[str, float]:
             drawn.setdefault(layer.field, []).extend(layer.values)
         elif isinstance(layer, VolumeLayer) and layer.places == "values":
             drawn.setdefault(layer.field, []).extend(place for place, _ in layer.opacity)
-    found: dict[str, float] = {}
+    by_field: dict[str, float] = {}
     for field, values in drawn.items():
         largest = _magnitude(values)
         exponent = min(-math.frexp(largest)[1], _MAX_EXPONENT)
         if largest > _LARGEST or 0.0 < largest < _SMALLEST:
-            found[field] = math.ldexp(1.0, exponent)
+            by_field[field] = math.ldexp(1.0, exponent)
         elif _magnitude(known.get(field, ())) > _LARGEST:
-            found[field] = 1.0
-    return found
+            by_field[field] = 1.0
+    return by_field
 
 
 def _magnitude(values: Iterable[float]) -> float:
@@ -88,7 +88,9 @@ def _scaled(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
 
 def scaled_scene(scene: Scene, by: Factors) -> Scene:
     """Return the scene for such blocks."""
-    return replace(scene, layers=[_scaled_layer(one, by) for one in scene.layers]) if by else scene
+    return (
+        replace(scene, layers=[_scaled_layer(layer, by) for layer in scene.layers]) if by else scene
+    )
 
 
 def _scaled_layer(layer: CastLayer, by: Factors) -> CastLayer:
@@ -98,7 +100,7 @@ def _scaled_layer(layer: CastLayer, by: Factors) -> CastLayer:
     if isinstance(layer, Isosurface):
         of_colors = by.get(layer.color_field or layer.field, 1.0)
         table = None if layer.colors is None else _scaled_table(layer.colors, of_colors)
-        return replace(layer, values=[factor * one for one in layer.values], colors=table)
+        return replace(layer, values=[factor * value for value in layer.values], colors=table)
     points = layer.medium.points.copy()
     points[:, 0] *= factor
     return replace(layer, transfer=Transfer(points, layer.medium.nan))

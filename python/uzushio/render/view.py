@@ -124,7 +124,7 @@ class VolumeLayer(Section):
     @classmethod
     def _increasing(cls, points: tuple[tuple[float, float], ...]) -> Any:
         places = [place for place, _ in points]
-        if any(one >= next for one, next in itertools.pairwise(places)):
+        if any(place >= next for place, next in itertools.pairwise(places)):
             raise ValueError("the places of the opacity must increase")
         return points
 

@@ -50,19 +50,19 @@ def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
         RenderError: A field is missing, has components, or belongs to cells instead of points.
     """
     colored = colouring(layer)
-    found = []
+    pieces = []
     for mesh in data:
         if colored is not None:
             values_of(mesh, colored[1])
         if isinstance(layer, SliceLayer):
             plane = layer.plane(bounds)
             lies_in = _lies_in(mesh, *plane)
-            found.append(mesh if lies_in else _slice(mesh, *_inside(mesh, bounds, *plane)))
+            pieces.append(mesh if lies_in else _slice(mesh, *_inside(mesh, bounds, *plane)))
         elif isinstance(layer, IsosurfaceLayer):
-            found.append(_isosurface(mesh, layer))
+            pieces.append(_isosurface(mesh, layer))
         else:
-            found.append(mesh)
-    return [surface for surface in found if surface.GetNumberOfPoints()]
+            pieces.append(mesh)
+    return [surface for surface in pieces if surface.GetNumberOfPoints()]
 
 
 def _lies_in(mesh: Any, origin: Any, normal: Any) -> bool:

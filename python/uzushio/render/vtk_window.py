@@ -241,12 +241,12 @@ def data_sets(data: Any) -> list[Any]:
         return [leaf for item in data for leaf in data_sets(item)]
     if data.IsA("vtkCompositeDataSet"):
         tree = data.NewIterator()
-        found = []
+        leaves = []
         tree.InitTraversal()
         while not tree.IsDoneWithTraversal():
-            found.append(tree.GetCurrentDataObject())
+            leaves.append(tree.GetCurrentDataObject())
             tree.GoToNextItem()
-        return [leaf for leaf in found if leaf.GetNumberOfPoints()]
+        return [leaf for leaf in leaves if leaf.GetNumberOfPoints()]
     return [data] if data.GetNumberOfPoints() else []
 
 
