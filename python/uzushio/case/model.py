@@ -228,17 +228,17 @@ _NOT_AVERAGED = {
 
 
 def differences(
-    one: Mapping[str, Any], other: Mapping[str, Any], above: tuple[str, ...] = ()
+    first: Mapping[str, Any], other: Mapping[str, Any], above: tuple[str, ...] = ()
 ) -> list[str]:
     """Return the keys, as "section.key", whose values differ."""
-    found = []
-    for key in sorted({*one, *other}):
-        a, b, path = one.get(key), other.get(key), (*above, key)
+    paths = []
+    for key in sorted({*first, *other}):
+        a, b, path = first.get(key), other.get(key), (*above, key)
         if isinstance(a, Mapping) and isinstance(b, Mapping):
-            found += differences(a, b, path)
+            paths += differences(a, b, path)
         elif a != b:
-            found.append(".".join(path))
-    return found
+            paths.append(".".join(path))
+    return paths
 
 
 def load_case(
@@ -259,10 +259,10 @@ def load_case(
             and what is allowed.
     """
     document = read_document(source, overrides)
-    found: type[Case] = model_of(
+    model: type[Case] = model_of(
         document, "solver", registry.known(), lambda name: registry.solver_class(name).case_model
     )
-    return document.validate(found, comm)
+    return document.validate(model, comm)
 
 
 def read_document(

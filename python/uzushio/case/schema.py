@@ -35,8 +35,8 @@ def json_schema(name: str) -> dict[str, Any]:
 def case_model(name: str) -> type[CaseFile]:
     """Return the case model of a solver or of a model of assimilations; raises `CaseError`."""
     registered = registry.MODELS if name in registry.known_models() else registry.SOLVERS
-    found: type[CaseFile] = registered.find(name).case_model
-    return found
+    model: type[CaseFile] = registered.find(name).case_model
+    return model
 
 
 def kind_key(name: str) -> str:
@@ -93,18 +93,18 @@ def _sections(
     required = schema.get("required", ())
     for name, given in schema["properties"].items():
         full = f"{path}.{name}" if path else name
-        found, values = _resolved(given, defs)
+        resolved, values = _resolved(given, defs)
         if inside := _models(given, defs):
             about = {key: given[key] for key in ("description",) if key in given}
-            below += [(full, one | about, kind) for one, kind in inside]
-        elif inside := _models(found.get("additionalProperties"), defs):
-            below += [(f"{full}.NAME", one, kind) for one, kind in inside]
+            below += [(full, model | about, kind) for model, kind in inside]
+        elif inside := _models(resolved.get("additionalProperties"), defs):
+            below += [(f"{full}.NAME", model, kind) for model, kind in inside]
         else:
-            keys.append(_key(full, found, values, name in required))
+            keys.append(_key(full, resolved, values, name in required))
     yield SectionKeys(path, schema.get("description", ""), tuple(keys), variant)
     listed = set()  # sections that several kinds have
-    for full, one, kind in below:
-        for section in _sections(full, one, defs, kind):
+    for full, alternative, kind in below:
+        for section in _sections(full, alternative, defs, kind):
             if (section.path, section.variant) not in listed:
                 listed.add((section.path, section.variant))
                 yield section
@@ -116,9 +116,9 @@ def _models(given: object, defs: Mapping[str, Any]) -> list[tuple[dict[str, Any]
         return []
     key = given.get("discriminator", {}).get("propertyName")
     return [
-        (one, f"{key}: {one['properties'][key]['const']}" if key else "")
-        for one in _alternatives(given, defs)
-        if "properties" in one
+        (alternative, f"{key}: {alternative['properties'][key]['const']}" if key else "")
+        for alternative in _alternatives(given, defs)
+        if "properties" in alternative
     ]
 
 
@@ -126,7 +126,11 @@ def _resolved(
     given: Mapping[str, Any], defs: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a property with its reference followed, and the alternatives for its value."""
-    values = [one for one in _alternatives(given, defs) if one.get("type") != "null"]
+    values = [
+        alternative
+        for alternative in _alternatives(given, defs)
+        if alternative.get("type") != "null"
+    ]
     return {**values[0], **{k: v for k, v in given.items() if k != "$ref"}}, values
 
 
@@ -134,7 +138,7 @@ def _alternatives(given: Mapping[str, Any], defs: Mapping[str, Any]) -> list[dic
     several = given.get("anyOf", given.get("oneOf"))
     if several is None:
         return [_followed(given, defs)]
-    return [each for one in several for each in _alternatives(one, defs)]
+    return [each for alternative in several for each in _alternatives(alternative, defs)]
 
 
 def _followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,16 +149,16 @@ def _followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _key(path: str, found: Mapping[str, Any], values: list[dict[str, Any]], needed: bool) -> Key:
-    default = "required" if needed else f"`{inline(found.get('default'))}`"
-    kinds = list(dict.fromkeys(_kind(one) for one in values))
+def _key(path: str, resolved: Mapping[str, Any], values: list[dict[str, Any]], needed: bool) -> Key:
+    default = "required" if needed else f"`{inline(resolved.get('default'))}`"
+    kinds = list(dict.fromkeys(_kind(value) for value in values))
     return Key(
         path,
-        found.get("written", " or ".join(kinds)),
-        found.get("unit", "–"),
+        resolved.get("written", " or ".join(kinds)),
+        resolved.get("unit", "–"),
         default,
-        ", ".join(filter(None, (_limits(one) for one in values))),
-        found.get("description", ""),
+        ", ".join(filter(None, (_limits(value) for value in values))),
+        resolved.get("description", ""),
     )
 
 
@@ -166,7 +170,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         return f"`{str(schema['const']).lower()}`"
     if "const" in schema or "enum" in schema:
         return "one of " + ", ".join(
-            f"`{one}`" for one in schema.get("enum", [schema.get("const")])
+            f"`{choice}`" for choice in schema.get("enum", [schema.get("const")])
         )
     if schema.get("format") == "path":
         return "path"
@@ -174,7 +178,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         items = schema.get("items") or schema.get("prefixItems", [{}])[0]
         inner = items.get("anyOf", [items])[0]
         if "enum" in inner:
-            return "list of " + ", ".join(f"`{one}`" for one in inner["enum"])
+            return "list of " + ", ".join(f"`{choice}`" for choice in inner["enum"])
         return f"list of {_plural(inner)}"
     if isinstance(schema.get("additionalProperties"), Mapping):
         return f"{_plural(schema['additionalProperties'])} by name"
@@ -196,12 +200,14 @@ _LIMITS = {
 
 
 def _limits(schema: Mapping[str, Any]) -> str:
-    found = _count(schema)
-    found += [text.format(f"{schema[key]:,.12g}") for key, text in _LIMITS.items() if key in schema]
+    limits = _count(schema)
+    limits += [
+        text.format(f"{schema[key]:,.12g}") for key, text in _LIMITS.items() if key in schema
+    ]
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
         inner = _limits(schema["items"])
-        found += [f"each {inner}"] if inner else []
-    return ", ".join(found)
+        limits += [f"each {inner}"] if inner else []
+    return ", ".join(limits)
 
 
 def _count(schema: Mapping[str, Any]) -> list[str]:
@@ -209,8 +215,8 @@ def _count(schema: Mapping[str, Any]) -> list[str]:
     least, most = schema.get("minItems"), schema.get("maxItems")
     if least is not None and least == most:
         return [f"exactly {_values(least)}"]
-    found = [] if least is None else [f"at least {_values(least)}"]
-    return found if most is None else [*found, f"at most {_values(most)}"]
+    limits = [] if least is None else [f"at least {_values(least)}"]
+    return limits if most is None else [*limits, f"at most {_values(most)}"]
 
 
 def _values(count: int) -> str:

@@ -41,11 +41,11 @@ def template(name: str) -> str:
         f"# uzushio check FILE prints what the case needs, uzushio {command} FILE computes it.",
     ]
     order = [*values, *model.model_fields]
-    found = sorted(
+    ordered = sorted(
         sections(name), key=lambda section: order.index(section.path.split(".")[0] or kind)
     )
     shown: set[object] = set()
-    for section in found:
+    for section in ordered:
         lines += _section(section, values, shown)
     return "\n".join(lines) + "\n"
 
@@ -111,9 +111,11 @@ def _named(path: str, entries: Mapping[str, Any], section: SectionKeys) -> Itera
 def _keys(section: SectionKeys, given: Mapping[str, Any], lead: str) -> Iterator[str]:
     """Yield a line for each key: its value in the example, or its default as a comment."""
     if section.path == "publish":
-        for one in OPTION_KEYS:
-            if one.key in given:
-                yield from _lines(f"{lead}{one.key}: {inline(given[one.key])}", one.meaning)
+        for option in OPTION_KEYS:
+            if option.key in given:
+                yield from _lines(
+                    f"{lead}{option.key}: {inline(given[option.key])}", option.meaning
+                )
     for key in section.keys:
         last = key.path.rpartition(".")[2]
         if last in given:

@@ -47,16 +47,17 @@ def sentence(run: Run) -> str:
         where = f"with a checkpoint of iteration {iterations}"
     else:
         where = "without a checkpoint"
-    found = ", ".join(
-        f"{name} = {_estimate(one)}{_truth(one)}" for name, one in _parameters(run).items()
+    fitted = ", ".join(
+        f"{name} = {_estimate(parameter)}{_truth(parameter)}"
+        for name, parameter in _parameters(run).items()
     )
-    return f"Assimilation with the model {model} {where}{': ' if found else ''}{found}."
+    return f"Assimilation with the model {model} {where}{': ' if fitted else ''}{fitted}."
 
 
 def key_figures(run: Run) -> list[tuple[str, str]]:
     """Return the estimates and their cost, for the tiles."""
     summary = run.summary
-    tiles = [(name, _estimate(one)) for name, one in _parameters(run).items()]
+    tiles = [(name, _estimate(parameter)) for name, parameter in _parameters(run).items()]
     if fit := _fit(run):
         expected = f"expected {fit['expected_at_most']:.3g} ± {fit['spread']:.2g}"
         tiles.append(("2J/N", f"{fit['ratio']:.4g} ({expected})"))
@@ -79,14 +80,14 @@ class Estimates(NamedTuple):
 def estimates(run: Run) -> Estimates:
     """Return the table of parameters; without rows if there are none."""
     parameters = _parameters(run)
-    by_ensemble = any(one.get("ensemble") for one in parameters.values())
+    by_ensemble = any(parameter.get("ensemble") for parameter in parameters.values())
     head = ["", "estimate", *(["± by curvature"] if by_ensemble else []), "truth", "first guess"]
     rows = []
-    for name, one in parameters.items():
-        linear = [words.value("", one.get("sd"))] if by_ensemble else []
-        places = _places(_deviation(one))
-        rest = [_number(one.get(key), places) for key in ("truth", "first_guess")]
-        rows.append((name, _estimate(one), *linear, *rest, str(one.get("note") or "")))
+    for name, entry in parameters.items():
+        linear = [words.value("", entry.get("sd"))] if by_ensemble else []
+        places = _places(_deviation(entry))
+        rest = [_number(entry.get(key), places) for key in ("truth", "first_guess")]
+        rows.append((name, _estimate(entry), *linear, *rest, str(entry.get("note") or "")))
     if any(row[-1] for row in rows):
         return Estimates([*head, "note"], rows, 0, _note(run))
     return Estimates(head, [row[:-1] for row in rows], 4, _note(run))
@@ -112,41 +113,41 @@ def _note_on_fit(run: Run) -> str:
 
 def _note_on_deviations(run: Run) -> str:
     parameters = _parameters(run).values()
-    for one in parameters:
-        ensemble = one.get("ensemble")
+    for parameter in parameters:
+        ensemble = parameter.get("ensemble")
         if ensemble:
             error = 100.0 * float(ensemble["sampling_error"])
             return _ENSEMBLE.format(members=ensemble["members"], error=error)
-    return _LINEAR if any(one.get("sd") is not None for one in parameters) else ""
+    return _LINEAR if any(entry.get("sd") is not None for entry in parameters) else ""
 
 
 def _fit(run: Run) -> Mapping[str, Any]:
     """Return the goodness of fit; empty if it is not known."""
-    found = (run.summary.get("results") or {}).get("fit") or {}
-    return found if is_one(run) else {}
+    fit = (run.summary.get("results") or {}).get("fit") or {}
+    return fit if is_one(run) else {}
 
 
 def _parameters(run: Run) -> Mapping[str, Mapping[str, Any]]:
-    found = (run.summary.get("results") or {}).get("parameters") or {}
-    return found if is_one(run) else {}
+    parameters = (run.summary.get("results") or {}).get("parameters") or {}
+    return parameters if is_one(run) else {}
 
 
-def _deviation(one: Mapping[str, Any]) -> float | None:
+def _deviation(parameter: Mapping[str, Any]) -> float | None:
     """Return the best standard deviation that is known."""
-    found = (one.get("ensemble") or one).get("sd")
-    return None if found is None else float(found)
+    deviation = (parameter.get("ensemble") or parameter).get("sd")
+    return None if deviation is None else float(deviation)
 
 
-def _estimate(one: Mapping[str, Any]) -> str:
+def _estimate(parameter: Mapping[str, Any]) -> str:
     """Format an estimate with its standard deviation, with two digits of the latter."""
-    sd = _deviation(one)
+    sd = _deviation(parameter)
     places = _places(sd)
-    text = _number(one.get("estimate"), places)
+    text = _number(parameter.get("estimate"), places)
     return text if sd is None else f"{text} ± {_number(sd, places)}"
 
 
-def _truth(one: Mapping[str, Any]) -> str:
-    truth = one.get("truth")
+def _truth(parameter: Mapping[str, Any]) -> str:
+    truth = parameter.get("truth")
     return "" if truth is None else f" (truth {words.value('', truth)})"
 
 

@@ -28,7 +28,7 @@ def collect(folders: Sequence[Path]) -> Collected:
     Raises:
         OutputError: a folder is missing or has no results, or a summary cannot be read.
     """
-    found, seen = Collected(), set[Path]()
+    collected, seen = Collected(), set[Path]()
     for folder in folders:
         if not folder.is_dir():
             what = dangling(folder) or f"{folder} is not a folder"
@@ -44,16 +44,18 @@ def collect(folders: Sequence[Path]) -> Collected:
             if content is None:
                 continue
             if path.name != SUMMARY:
-                found.relays.append((path, content))
+                collected.relays.append((path, content))
             elif "actions" in content:
-                found.pipelines.append(_pipeline(path.parent, content))
+                collected.pipelines.append(_pipeline(path.parent, content))
             else:
-                found.solvers.append(Run(path.parent, content, figures=figures_in(path.parent)))
+                collected.solvers.append(Run(path.parent, content, figures=figures_in(path.parent)))
         for left in _folders(folder, _DEPTH):
             if left.resolve() not in seen and not (left / SUMMARY).is_file():
                 run = cut_off(left)
                 if run is not None:
-                    (found.solvers if "solver" in run.summary else found.pipelines).append(run)
+                    (collected.solvers if "solver" in run.summary else collected.pipelines).append(
+                        run
+                    )
                     here += 1
                     seen.add(left.resolve())
         if not here:
@@ -61,7 +63,7 @@ def collect(folders: Sequence[Path]) -> Collected:
                 f"{folder} holds no {SUMMARY}, and nothing of a run that was cut off: name the "
                 "folder of a run, or of a reader job."
             )
-    return found
+    return collected
 
 
 def _folders(folder: Path, depth: int) -> Iterator[Path]:
@@ -75,10 +77,10 @@ def _folders(folder: Path, depth: int) -> Iterator[Path]:
 
 def _summaries(folder: Path, depth: int) -> Iterator[Path]:
     """Yield the summaries in a folder and its subfolders."""
-    for one in _folders(folder, depth):
-        if (one / SUMMARY).is_file():
-            yield one / SUMMARY
-        yield from sorted(one.glob("relay*.json"))
+    for subfolder in _folders(folder, depth):
+        if (subfolder / SUMMARY).is_file():
+            yield subfolder / SUMMARY
+        yield from sorted(subfolder.glob("relay*.json"))
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:

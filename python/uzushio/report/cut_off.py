@@ -46,17 +46,17 @@ def _solver(folder: Path) -> dict[str, Any]:
         pass
     for manifest in sorted((folder / CHECKPOINTS).glob(f"*/{MANIFEST}"), reverse=True):
         try:
-            found = read_manifest(manifest.parent)
+            content = read_manifest(manifest.parent)
         except CheckpointError:
             continue
-        return entry | {"step": found.step, "time": found.time}
+        return entry | {"step": content.step, "time": content.time}
     return entry
 
 
 def _actions(folder: Path) -> list[Action]:
     """Return the files, grouped by action according to their names."""
     actions: dict[str, Action] = {}
-    paths = [one for one in folder.iterdir() if one.name != "pictures"]
+    paths = [path for path in folder.iterdir() if path.name != "pictures"]
     if (folder / "pictures").is_dir():
         paths += (folder / "pictures").iterdir()
     for path in sorted(paths):

@@ -70,8 +70,8 @@ def write_report(
     path = out or folders[0] / "report.html"
     files = PageFiles(path, most, total)
     try:
-        found = collect(folders)
-        text = _page(found, files, title or _title(found))
+        collected = collect(folders)
+        text = _page(collected, files, title or _title(collected))
     except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
         summaries = ", ".join(str(folder / SUMMARY) for folder in folders)
         raise OutputError(
@@ -88,25 +88,25 @@ def write_report(
     return path
 
 
-def _title(found: Collected) -> str:
-    runs = [*found.solvers, *found.pipelines]
+def _title(collected: Collected) -> str:
+    runs = [*collected.solvers, *collected.pipelines]
     titles = [str(run.summary.get("title")) for run in runs if run.summary.get("title")]
     if titles:
         return titles[0]
     return runs[0].folder.resolve().name if runs else "Relay"
 
 
-def _page(found: Collected, files: PageFiles, title: str) -> str:
+def _page(collected: Collected, files: PageFiles, title: str) -> str:
     return (
         _environment(files)
         .get_template("page.html")
         .render(
-            found=found,
+            collected=collected,
             title=title,
             style=Markup((resources("uzushio.report") / "style.css").read_text(encoding="utf-8")),
-            subtitle=_subtitle(found),
-            warnings=_warnings(found),
-            key_figures=_key_figures(found),
+            subtitle=_subtitle(collected),
+            warnings=_warnings(collected),
+            key_figures=_key_figures(collected),
             version=__version__,
             written=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         )
@@ -134,13 +134,13 @@ def _environment(files: PageFiles) -> Environment:
         "files": files,
         "section_head": HEAD,
         "steered_head": steered.HEAD,
-    } | {one.__name__: one for one in functions}
+    } | {function.__name__: function for function in functions}
     return environment
 
 
-def _subtitle(found: Collected) -> list[str]:
+def _subtitle(collected: Collected) -> list[str]:
     sentences = []
-    for run in found.solvers:
+    for run in collected.solvers:
         if assimilated.is_one(run):
             sentences.append(assimilated.sentence(run))
             continue
@@ -154,7 +154,7 @@ def _subtitle(found: Collected) -> list[str]:
         else:
             where = "without a checkpoint"
         sentences.append(f"Solver {summary.get('solver')} {where}.")
-    for run in found.pipelines:
+    for run in collected.pipelines:
         if not run.ended:
             continue
         ranks, contact = run.summary.get("ranks", 1), run.summary.get("contact")
@@ -165,20 +165,20 @@ def _subtitle(found: Collected) -> list[str]:
     return sentences
 
 
-def _warnings(found: Collected) -> list[str]:
+def _warnings(collected: Collected) -> list[str]:
     """Return the warnings at the top of the page."""
     sentences = [
         f"The {kind} in {run.folder} did not end: it was stopped or killed, had no space for its "
         "summary, or is still at work. The page shows what is there of it."
-        for kind, runs in (("run", found.solvers), ("pipeline", found.pipelines))
+        for kind, runs in (("run", collected.solvers), ("pipeline", collected.pipelines))
         for run in runs
         if not run.ended
     ]
-    for run in found.solvers:
+    for run in collected.solvers:
         published = run.summary.get("published") or {}
         if published.get("failed"):
             sentences.append(f"The stream ended before the run: {published['failed']}")
-    for run in found.pipelines:
+    for run in collected.pipelines:
         ending = str(run.summary.get("ending", ""))
         if ending.startswith("failed"):
             sentences.append(f"The job {ending}")
@@ -191,9 +191,9 @@ def _warnings(found: Collected) -> list[str]:
     return sentences
 
 
-def _key_figures(found: Collected) -> list[tuple[str, str]]:
+def _key_figures(collected: Collected) -> list[tuple[str, str]]:
     tiles: list[tuple[str, str]] = []
-    for run in found.solvers:
+    for run in collected.solvers:
         if assimilated.is_one(run):
             tiles += assimilated.key_figures(run)
             continue
@@ -201,9 +201,9 @@ def _key_figures(found: Collected) -> list[tuple[str, str]]:
         for key in ("steps_done", "seconds", "seconds_per_step"):
             if summary.get(key) is not None:
                 tiles.append((words.name(key), words.value(key, summary[key])))
-    for run in found.pipelines:
+    for run in collected.pipelines:
         summary = run.summary
-        pictures = sum(len(one.images) for one in run.actions if one.is_picture)
+        pictures = sum(len(action.images) for action in run.actions if action.is_picture)
         if pictures:
             tiles.append(("pictures", words.number(pictures)))
         if run.ended:
@@ -239,8 +239,8 @@ def selected_pictures(images: Sequence[Path]) -> list[Path]:
 
 def step_of(path: Path) -> str:
     """Return the view and the step from a picture's file name."""
-    found = re.fullmatch(r"(.*?)[_-]?(\d+)", path.stem)
-    return f"{found[1]}, step {int(found[2])}" if found and found[1] else path.stem
+    match = re.fullmatch(r"(.*?)[_-]?(\d+)", path.stem)
+    return f"{match[1]}, step {int(match[2])}" if match and match[1] else path.stem
 
 
 def case_of(run: Run) -> dict[str, Any]:
@@ -258,12 +258,12 @@ def case_of(run: Run) -> dict[str, Any]:
 
 def _flat(section: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the given values of a section, those of sections inside under both names."""
-    for name, one in section.items():
-        if isinstance(one, Mapping):
-            yield from _flat(one, f"{above}{name} ")
-        elif one is not None:
-            long = isinstance(one, list) and len(one) > 4
-            yield f"{above}{name}", f"{len(one)} values" if long else one
+    for name, value in section.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name} ")
+        elif value is not None:
+            long = isinstance(value, list) and len(value) > 4
+            yield f"{above}{name}", f"{len(value)} values" if long else value
 
 
 def staging_facts(run: Run) -> list[tuple[str, str]]:

@@ -60,5 +60,5 @@ def media_type(movie: Path) -> str:
 
 def size_of(path: Path) -> str:
     """Return the size of a file, or of all files of a folder, in words."""
-    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
-    return show_size(sum(one.stat().st_size for one in files))
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return show_size(sum(file.stat().st_size for file in files))

@@ -75,17 +75,17 @@ class Collected:
 
 def figures_in(folder: Path) -> list[Path]:
     """Return a solver's figures, each in the first of its formats in the order of `IMAGES`."""
-    found: dict[str, Path] = {}
-    images = [one for one in (folder / "figures").glob("*") if one.suffix in IMAGES]
-    for path in sorted(images, key=lambda one: IMAGES.index(one.suffix)):
-        found.setdefault(path.stem, path)
-    return [found[stem] for stem in sorted(found)]
+    by_stem: dict[str, Path] = {}
+    images = [image for image in (folder / "figures").glob("*") if image.suffix in IMAGES]
+    for path in sorted(images, key=lambda image: IMAGES.index(image.suffix)):
+        by_stem.setdefault(path.stem, path)
+    return [by_stem[stem] for stem in sorted(by_stem)]
 
 
 def other_formats(figure: Path) -> list[Path]:
     """Return the files of the same figure in other formats."""
     formats = (figure.with_suffix(suffix) for suffix in (".pdf", ".svg"))
-    return [one for one in formats if one != figure and one.is_file()]
+    return [path for path in formats if path != figure and path.is_file()]
 
 
 def description(figure: Path) -> str:

@@ -25,10 +25,10 @@ def steered_rows(run: Run) -> list[tuple[str, ...]]:
 
 def _entry(line: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        entry = json.loads(line)
     except (ValueError, RecursionError):  # the run was killed while it wrote
         return None
-    return found if isinstance(found, dict) and "request" in found else None
+    return entry if isinstance(entry, dict) and "request" in entry else None
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

@@ -30,12 +30,12 @@ def facts(values: Mapping[str, object], keys: Iterable[str] | None = None) -> li
 
 def plain_facts(values: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return keys and values of the entries without entries of their own."""
-    return facts({key: one for key, one in values.items() if not isinstance(one, Mapping)})
+    return facts({key: value for key, value in values.items() if not isinstance(value, Mapping)})
 
 
 def bars(seconds: Mapping[str, float]) -> list[Bar]:
     """Return bars, the longest first."""
-    ordered = sorted(seconds.items(), key=lambda one: -one[1])
+    ordered = sorted(seconds.items(), key=lambda item: -item[1])
     longest = max((value for _, value in ordered), default=0.0) or 1.0
     return [(name, words.duration(value), 100.0 * value / longest) for name, value in ordered]
 
@@ -52,17 +52,19 @@ def nested(results: Mapping[str, Any]) -> list[SummaryPart]:
 
 def _part(key: str, values: Mapping[str, Any]) -> SummaryPart:
     title = words.name(key)
-    if values and all(isinstance(one, Mapping) for one in values.values()):
+    if values and all(isinstance(value, Mapping) for value in values.values()):
         columns = [
             name
-            for name in dict.fromkeys(name for one in values.values() for name in one)
-            if not any(isinstance(one.get(name), Mapping) for one in values.values())
+            for name in dict.fromkeys(name for value in values.values() for name in value)
+            if not any(isinstance(value.get(name), Mapping) for value in values.values())
         ]
         rows = [
-            (words.name(name), *(words.value(column, one.get(column)) for column in columns))
-            for name, one in values.items()
+            (words.name(name), *(words.value(column, value.get(column)) for column in columns))
+            for name, value in values.items()
         ]
         return SummaryPart(title, (), rows, ("", *map(words.name, columns)), len(columns))
-    if key.startswith("seconds") and all(isinstance(one, (int, float)) for one in values.values()):
+    if key.startswith("seconds") and all(
+        isinstance(value, (int, float)) for value in values.values()
+    ):
         return SummaryPart(title, bars(values))
     return SummaryPart(title, (), facts(values))

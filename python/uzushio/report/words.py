@@ -44,7 +44,7 @@ def value(key: str, given: Any) -> str:
             return show_size(float(given))
         return number(given)
     if isinstance(given, (list, tuple)):
-        return ", ".join(value("", one) for one in given)
+        return ", ".join(value("", element) for element in given)
     return str(given)
 
 
