@@ -72,22 +72,22 @@ def test_files_are_removed_only_beside_the_mark(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"holds mine\.txt, and no \.mark that says that a test"):
         own.clear()
     shared = JobFolder(tmp_path, ".mark", "a test", ["result"], shared=True)
-    assert shared.found() == []
+    assert shared.existing() == []
     (tmp_path / "result").mkdir()
     with pytest.raises(OutputError, match="holds result, and no"):
         shared.clear()
     shared.write_mark({})
-    assert shared.found() == ["result"]
+    assert shared.existing() == ["result"]
     shared.clear()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mark", "mine.txt"]
     own.clear()
-    assert own.found() == [] and own.marked
+    assert own.existing() == [] and own.marked
 
 
 def test_a_path_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     with pytest.raises(OutputError, match="is a file"):
-        JobFolder(tmp_path / "f", ".mark", "a test").found()
+        JobFolder(tmp_path / "f", ".mark", "a test").existing()
 
 
 def test_a_checkpoint_is_due_by_steps_or_by_the_clock(

@@ -57,7 +57,9 @@ def _file_of_user(error: Exception) -> Path | None:
         for name, module in list(sys.modules.items())
         if name.startswith(USER_MODULE)
     }
-    return next((Path(one.filename) for one in reversed(frames) if one.filename in loaded), None)
+    return next(
+        (Path(frame.filename) for frame in reversed(frames) if frame.filename in loaded), None
+    )
 
 
 def error_message(file: Path, error: BaseException) -> str:

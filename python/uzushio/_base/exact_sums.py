@@ -44,11 +44,11 @@ def rounded(value: DoubleDouble) -> float:
     return value[0] + value[1]
 
 
-def add(one: DoubleDouble, other: DoubleDouble) -> DoubleDouble:
+def add(addend: DoubleDouble, other: DoubleDouble) -> DoubleDouble:
     """Return the sum of two double-double numbers."""
-    a, b = one[0], other[0]
+    a, b = addend[0], other[0]
     total = a + b
     back = total - a
-    lost = (a - (total - back)) + (b - back) + one[1] + other[1]
+    lost = (a - (total - back)) + (b - back) + addend[1] + other[1]
     high = total + lost
     return high, lost - (high - total)

@@ -83,7 +83,7 @@ def sheet(
 
 def symbols(text: str) -> str:
     """Return the text with subscripts in math notation: Re_tau, u_τ, U_b."""
-    return _SUBSCRIPT.sub(lambda found: f"${found[1]}_{{{_GREEK.get(found[2], found[2])}}}$", text)
+    return _SUBSCRIPT.sub(lambda match: f"${match[1]}_{{{_GREEK.get(match[2], match[2])}}}$", text)
 
 
 def image(

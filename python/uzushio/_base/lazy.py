@@ -39,9 +39,9 @@ def names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         module, original = imports[name]
         if module == package:
             return import_module(f"{package}.{original}")
-        found = getattr(import_module(module), original)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(import_module(module), original)
+        setattr(sys.modules[package], name, value)
+        return value
 
     def listed() -> list[str]:
         here = vars(sys.modules[package])

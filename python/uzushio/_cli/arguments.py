@@ -25,9 +25,9 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose parameters of dataclasses are replaced by the fields of these."""
     own = inspect.signature(command, eval_str=True).parameters
     groups = {
-        name: inspect.signature(one.annotation, eval_str=True).parameters
-        for name, one in own.items()
-        if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+        name: inspect.signature(parameter.annotation, eval_str=True).parameters
+        for name, parameter in own.items()
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
     }
 
     @wraps(command)
@@ -37,12 +37,12 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
         command(**given)
 
     flat = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # in any order
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # in any order
         for name in own
-        for one in (groups[name].values() if name in groups else (own[name],))
+        for parameter in (groups[name].values() if name in groups else (own[name],))
     ]
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in flat}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
     return called
 
 

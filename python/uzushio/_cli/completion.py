@@ -61,8 +61,8 @@ def _named(path: str, values: Mapping[str, Any], variant: str) -> list[str]:
         values: values of the case.
         variant: line that selects the kind of section in which the key is; empty: any.
     """
-    above, found, below = path.partition(".NAME")
-    if not found:
+    above, separator, below = path.partition(".NAME")
+    if not separator:
         return [path]
     section: Any = values
     for part in above.split("."):

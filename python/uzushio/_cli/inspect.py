@@ -74,11 +74,11 @@ def print_stream(
             if came == 0:
                 _print_offer(step, console)
             else:
-                found = (f"{name} {_range(step, name)}" for name in step.fields)
+                ranges = (f"{name} {_range(step, name)}" for name in step.fields)
                 seconds = time.monotonic() - began
                 console.print(
                     f"step {step.index}  t {step.time:.6g}  +{seconds:.3g} s  "
-                    f"missed {reader.dropped - dropped}  {'  '.join(found)}",
+                    f"missed {reader.dropped - dropped}  {'  '.join(ranges)}",
                     markup=False,
                     soft_wrap=True,
                 )

@@ -184,11 +184,11 @@ def _pattern_of_case(file: Path, overrides: list[str], ranks: int) -> Pattern:
 
     chosen: Any = decompose(case, ranks)  # type: ignore[arg-type]
     traffic = registry.solver_class("channel").estimate(case, ranks).traffic
-    sent = {kind: one.bytes for kind, one in traffic.items()}
+    sent = {kind: amount.bytes for kind, amount in traffic.items()}
     in_planes = sum(count for kind, count in sent.items() if "xy" in kind)
     along_z = sum(count for kind, count in sent.items() if kind == "halo" or kind.endswith(" z"))
-    both = 2 if chosen.pz > 2 else 1  # the busiest rank has neighbours on both sides
-    return pencils(chosen.py, chosen.pz, in_planes / max(1, chosen.py - 1), along_z / both)
+    neighbours = 2 if chosen.pz > 2 else 1  # the busiest rank has neighbours on both sides
+    return pencils(chosen.py, chosen.pz, in_planes / max(1, chosen.py - 1), along_z / neighbours)
 
 
 def _sizes(option: str, text: str, count: int | None = None) -> list[int]:

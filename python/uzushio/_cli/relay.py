@@ -170,8 +170,8 @@ def _write_summary(path: Path, status: RelayStatus, comm: MPI.Comm | None, secon
     content = {
         "stream": ranks[0].stream,
         "ranks": len(ranks),
-        "passed": sum(one.passed for one in ranks),
-        "max_held": sum(one.max_held for one in ranks),
+        "passed": sum(rank_status.passed for rank_status in ranks),
+        "max_held": sum(rank_status.max_held for rank_status in ranks),
         "seconds": seconds,
     }
     try:

@@ -98,7 +98,7 @@ def _checkpoints(where: Path, run: Path) -> list[Path]:
     """Return the checkpoint `where`, or all complete ones of the run, oldest first."""
     if checkpoint.step_of(where) is not None:
         return [where]
-    found = checkpoint.complete(run)
-    if not found:
+    checkpoints = checkpoint.complete(run)
+    if not checkpoints:
         raise CheckpointError(f"{run} holds no complete checkpoint.")
-    return found
+    return checkpoints

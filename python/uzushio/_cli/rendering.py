@@ -54,7 +54,7 @@ def render_stream(options: RenderOptions, contact: Contact, comm: MPI.Comm) -> i
 
 def check_results(folder: JobFolder, options: RenderOptions) -> None:
     """Raise `OutputError` if a folder holds files that this job must not remove (rank 0)."""
-    if folder.found() and not options.overwrite:
+    if folder.existing() and not options.overwrite:
         raise OutputError(
             f"{options.out} holds the results of another reader job; choose another "
             "folder with --out, or say --overwrite to remove them."
@@ -68,8 +68,8 @@ def _stream_of(contact: Contact, comm: MPI.Comm) -> Contact:
         StagingError: the run has published no steps.
     """
     mark = Path(os.path.expanduser(contact.contact)) / run_folder.MARK
-    found = on_root(comm, lambda: contact_of(contact.contact) if mark.is_file() else "")
-    return replace(contact, contact=found) if found else contact
+    address = on_root(comm, lambda: contact_of(contact.contact) if mark.is_file() else "")
+    return replace(contact, contact=address) if address else contact
 
 
 class _Rendering:
@@ -208,7 +208,7 @@ class _Rendering:
         out, failure, earlier = self._options.out, "", False
         try:
             if not self._claimed:
-                earlier = on_root(self._comm, lambda: bool(self._folder.found()))
+                earlier = on_root(self._comm, lambda: bool(self._folder.existing()))
             if not self._claimed and not earlier:
                 self._claim()
             if not earlier:

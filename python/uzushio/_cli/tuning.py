@@ -95,7 +95,7 @@ def _tune_in(
     subject = declared.subject
     ranks = count(subject.ranks, "rank")
     words = ["tuning-worker", str(options.case)]
-    words += [word for one in options.overrides or [] for word in ("--set", one)]
+    words += [word for override in options.overrides or [] for word in ("--set", override)]
     with JobPointRunner(subject.ranks, words, job.warn) as runner:
         space = Space(subject, _machine(folder, runner), declared.given)
         earlier = _earlier(subject)
@@ -201,7 +201,7 @@ def _identity(declared: Declared, options: TuneOptions) -> dict[str, Any]:
         "ranks": subject.ranks,
         "size": dict(subject.size),
         "given": declared.given,
-        "parameters": {one.name: list(one.values) for one in subject.parameters},
+        "parameters": {parameter.name: list(parameter.values) for parameter in subject.parameters},
         "processor": user_cache.processor_name(),
         "repetitions": options.repetitions,
         "baseline": options.baseline,
@@ -212,7 +212,7 @@ def _identity(declared: Declared, options: TuneOptions) -> dict[str, Any]:
 
 def _claim(folder: JobFolder, identity: dict[str, Any], overwrite: bool) -> None:
     """Lock and mark the folder, which is new or holds the same tuning; raises `OutputError`."""
-    folder.found()
+    folder.existing()
     folder.lock()
     if overwrite:
         folder.clear()

@@ -220,18 +220,20 @@ def list_sources() -> None:
     from uzushio.viewer.token_file import TokenFile, remove_dead
 
     folders = searched_folders()
-    found = find(folders)
+    streams = find(folders)
     here = Path.cwd()
     for title, kind in (("Running streams:", "running"), ("Stored steps:", "stored")):
         lines = []
-        for one in found:
-            path = one.path.relative_to(here) if one.path.is_relative_to(here) else one.path
-            about = one.stream
-            if one.kind == "stored":
-                about += f", {one.steps} steps"
-            elif not one.answers:
+        for stream in streams:
+            path = (
+                stream.path.relative_to(here) if stream.path.is_relative_to(here) else stream.path
+            )
+            about = stream.stream
+            if stream.kind == "stored":
+                about += f", {stream.steps} steps"
+            elif not stream.answers:
                 about += ", its writer does not answer"
-            if one.kind == kind:
+            if stream.kind == kind:
                 lines.append(f"  {path}  ({about})")
         if lines:
             print("\n".join([title, *lines]))
@@ -246,7 +248,7 @@ def list_sources() -> None:
             continue
     if views:
         print("\n".join(["Open live views, each with a new address:", *views]))
-    if not found:
+    if not streams:
         print(
             "There is no stream here. A run publishes its steps if its case has a section "
             "`publish`."

@@ -51,11 +51,11 @@ def write_again(comm: MPI.Comm, options: Options) -> int:
         job.reopen(RunResults.modules(kind, case, figures=True))
         memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
         solver, average = kind(case, comm), TimeAverage()
-        found = restore(where, case, solver, comm, options.fallback, job.warn)
-        job.restored = job.latest = found.path
+        restored = restore(where, case, solver, comm, options.fallback, job.warn)
+        job.restored = job.latest = restored.path
         with collective(comm):
-            if job.rank == 0 and found.manifest.statistics.get("samples"):
-                average.restore(*found.averages())
+            if job.rank == 0 and restored.manifest.statistics.get("samples"):
+                average.restore(*restored.averages())
         results = RunResults(job=job, case=case, solver=solver, average=average)
         return results.write(_head(job, case, solver))
 

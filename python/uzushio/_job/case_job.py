@@ -107,10 +107,10 @@ class CaseJob(Job):
         self.folder.occupy(self._case, step, self.comm, self.say)
         self.saved_at = time.monotonic()
 
-    def restarted(self, found: checkpoint.Checkpoint) -> None:
+    def restarted(self, restored: checkpoint.Checkpoint) -> None:
         """Note and print the checkpoint of the restart."""
-        self.restored = self.latest = found.path
-        self.say(f"Restarted from {found.path} ({self._unit} {found.manifest.step}).")
+        self.restored = self.latest = restored.path
+        self.say(f"Restarted from {restored.path} ({self._unit} {restored.manifest.step}).")
 
     def checkpoint_due(self, step: int) -> bool:
         """Return whether a checkpoint is due after `step`, by the last vote."""

@@ -160,7 +160,7 @@ class _Run:
         """Restore the state and the averages of a checkpoint."""
         options, job = self._options, self._job
         try:
-            found = restore(
+            restored = restore(
                 restart,
                 self._case,
                 self._solver,
@@ -180,11 +180,11 @@ class _Run:
             ) from error
         with collective(job.comm):
             if job.rank == 0:
-                self._restore_averages(found)
-        self._notes = found.manifest.statistics.get(PUBLISHED)
+                self._restore_averages(restored)
+        self._notes = restored.manifest.statistics.get(PUBLISHED)
         if not options.reset_statistics:
-            self._actions = stored_actions(found, self._case)
-        job.restarted(found)
+            self._actions = stored_actions(restored, self._case)
+        job.restarted(restored)
 
     def _has_ended(self, restart: Path) -> bool:
         """Return whether the run has ended and written its results, with a message (collective).
@@ -217,12 +217,12 @@ class _Run:
         )
         return True
 
-    def _restore_averages(self, found: checkpoint.Checkpoint) -> None:
+    def _restore_averages(self, restored: checkpoint.Checkpoint) -> None:
         """Continue the averages of the earlier run, unless they are of another flow (rank 0)."""
         if not self._options.reset_statistics:
-            why = restore_averages(found, self._case, self._average)
+            why = restore_averages(restored, self._case, self._average)
         else:
-            why = "as requested" if found.manifest.statistics.get("samples") else None
+            why = "as requested" if restored.manifest.statistics.get("samples") else None
         if why is not None:
             self._job.warn(f"Averages of the earlier run are discarded: {why}.")
 

@@ -54,7 +54,7 @@ class JobFolder:
             what = dangling(self.path) or f"{self.path} is a file"
             raise OutputError(f"{what}; choose another folder with --out.")
 
-    def found(self) -> list[str]:
+    def existing(self) -> list[str]:
         """Return names of files of an earlier job of the kind, without mark and lock.
 
         Raises:
@@ -64,14 +64,14 @@ class JobFolder:
         path, ours = self.path, (self.mark.name, LOCK)
         there = sorted(entry.name for entry in path.iterdir()) if path.exists() else []
         there = [name for name in there if name not in ours]
-        found = [name for name in self._written or there if name in there]
-        others = found if self._shared else there
+        existing = [name for name in self._written or there if name in there]
+        others = existing if self._shared else there
         if others and not self.marked:
             raise OutputError(
                 f"{path} holds {', '.join(others[:3])}, and no {self.mark.name} that says that "
                 f"{self._writer} wrote it; choose another folder with --out, or move it away."
             )
-        return found
+        return existing
 
     def check_free(self) -> None:
         """Raise `OutputError` if another job works in the folder now."""
@@ -88,7 +88,7 @@ class JobFolder:
 
     def clear(self) -> None:
         """Remove the files of an earlier job; raises `OutputError` as `found`."""
-        for name in self.found():
+        for name in self.existing():
             path = self.path / name
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

@@ -65,13 +65,13 @@ class Fields(Mapping[str, "xr.DataArray"]):
             KeyError: there is no such field.
             UzushioError: it has no block on this rank, or several.
         """
-        found = self.blocks(name)
-        if len(found) != 1:
+        blocks = self.blocks(name)
+        if len(blocks) != 1:
             raise UzushioError(
-                f"The field '{name}' has {len(found)} blocks on this rank; use "
+                f"The field '{name}' has {len(blocks)} blocks on this rank; use "
                 f"fields.blocks('{name}')."
             )
-        return found[0]
+        return blocks[0]
 
     def blocks(self, name: str) -> list[xr.DataArray]:
         """Return the field on each block of this rank; raises `KeyError` (collective)."""
@@ -122,10 +122,10 @@ class Fields(Mapping[str, "xr.DataArray"]):
 
     def _axes(self, mesh: str) -> list[dict[str, Any]]:
         """Return the attributes of the coordinates along z, y, x: units, and period if any."""
-        found = self._solver.attributes()
-        periodic = "" if self._blocks else str(found.get("periodic", ""))
+        attributes = self._solver.attributes()
+        periodic = "" if self._blocks else str(attributes.get("periodic", ""))
         grid = Grid(self._meshes[mesh], "vertex", periodic, mesh in self._filled)
-        axes: list[dict[str, Any]] = [_units(found.get("length_unit")) for _ in _AXES]
+        axes: list[dict[str, Any]] = [_units(attributes.get("length_unit")) for _ in _AXES]
         for axis, about in enumerate(axes):
             if grid.period_points(axis):
                 about["period"] = grid.period_length(axis)
@@ -171,7 +171,7 @@ def _dims(
     Axes on which points differ from those of the first field have their own names. Axes of
     curvilinear meshes and of several meshes are the indices k, j, i.
     """
-    lines = {name: meshes[one.mesh].lines(one.association) for name, one in fields.items()}
+    lines = {name: meshes[field.mesh].lines(field.association) for name, field in fields.items()}
     first = next(iter(lines.values()), None)
     dims = {}
     for name, field in fields.items():

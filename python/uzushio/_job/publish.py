@@ -195,11 +195,11 @@ class Publisher:
 
     def _vertices(self, name: str, mesh: Mesh) -> list[np.ndarray]:
         """Return the coordinates of the vertices of this rank's blocks."""
-        found = []
+        vertices = []
         for number, block in enumerate(mesh.blocks):
-            found.append(np.empty((*mesh.box("vertex", block).count, 3)))
-            self._solver.write_coordinates(name, number, found[-1])
-        return found
+            vertices.append(np.empty((*mesh.box("vertex", block).count, 3)))
+            self._solver.write_coordinates(name, number, vertices[-1])
+        return vertices
 
     def is_due(self) -> bool:
         """Return whether the solver's present step is published."""
@@ -270,11 +270,11 @@ class Publisher:
     def _run_attributes(self, writer: Writer) -> dict[str, int | float | str]:
         """Return the solver's figures and, on rank 0, the pace of the run (collective)."""
         solver = self._solver
-        found = monitor_attributes(solver.monitor())
+        attributes = monitor_attributes(solver.monitor())
         if self._comm.rank == 0:
             waited = writer.counters().seconds_waited
-            found |= self._pace.add(solver.step_index, solver.time, waited).attributes()
-        return found
+            attributes |= self._pace.add(solver.step_index, solver.time, waited).attributes()
+        return attributes
 
     def _fail(self, error: StagingError) -> None:
         """End the stream after an error; the run continues."""

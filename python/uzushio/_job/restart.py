@@ -100,11 +100,11 @@ def with_tuned(source: CaseSource, comm: MPI.Intracomm) -> CaseSource:
         CaseError: on all ranks: the case is invalid.
     """
     say = (lambda _: None) if source.options.quiet else tell
-    found = tuned_overrides(source.file, source.overrides, comm, say)
-    if not found.values:
+    tuned = tuned_overrides(source.file, source.overrides, comm, say)
+    if not tuned.values:
         return source
-    options = replace(source.options, tuned=tuple(found.resets))
-    return CaseSource(source.file, [*source.overrides, *found.values], options)
+    options = replace(source.options, tuned=tuple(tuned.resets))
+    return CaseSource(source.file, [*source.overrides, *tuned.values], options)
 
 
 def _source(file: Path, read: list[str], noted: list[str], options: Options) -> CaseSource:
@@ -132,14 +132,14 @@ def _of_restart(
         return _source(file, [*reset, *overrides], _latest(kept, overrides), options)
     if not kept:
         return _source(file, overrides, overrides, options)
-    both = _latest(kept, overrides)
-    if not run_folder.continues(_folder(file, both, options), options.restart):
+    merged = _latest(kept, overrides)
+    if not run_folder.continues(_folder(file, merged, options), options.restart):
         return _source(file, overrides, overrides, options)
-    taken = [one for one in kept if one in both]
+    taken = [override for override in kept if override in merged]
     if taken and not options.quiet:
-        words = " ".join(f"--set {shlex.quote(one)}" for one in taken)
+        words = " ".join(f"--set {shlex.quote(override)}" for override in taken)
         tell(f"As the earlier run: {words}")
-    return _source(file, both, both, options)
+    return _source(file, merged, merged, options)
 
 
 def _kept(record: run_folder.RunRecord, where: Path, ranks: int) -> list[str]:
@@ -150,7 +150,9 @@ def _kept(record: run_folder.RunRecord, where: Path, ranks: int) -> list[str]:
     if record.overrides:  # a run that has ended continues to the end that the case file gives
         left_out |= _reached_ends(where)
     return [
-        one for one in record.overrides if not {_key(one), _key(one).partition(".")[0]} & left_out
+        override
+        for override in record.overrides
+        if not {_key(override), _key(override).partition(".")[0]} & left_out
     ]
 
 
@@ -160,8 +162,8 @@ def _key(override: str) -> str:
 
 def _latest(kept: list[str], overrides: list[str]) -> list[str]:
     """Return earlier and new overrides; of one key only the new one."""
-    anew = {_key(one) for one in overrides}
-    return [*(one for one in kept if _key(one) not in anew), *overrides]
+    anew = {_key(override) for override in overrides}
+    return [*(override for override in kept if _key(override) not in anew), *overrides]
 
 
 def _folder(file: Path, overrides: list[str], options: Options) -> Path:

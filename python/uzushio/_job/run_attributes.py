@@ -45,10 +45,10 @@ class RunPace:
     def of(attributes: Mapping[str, int | float | str]) -> RunPace:
         """Return the pace in the attributes of a step; texts and other attributes are ignored."""
         values: dict[str, Any] = {}
-        for one in fields(RunPace):
-            value = attributes.get(_RUN + one.name)
+        for field in fields(RunPace):
+            value = attributes.get(_RUN + field.name)
             if value is not None and not isinstance(value, str):
-                values[one.name] = int(value) if one.name == "end_step" else float(value)
+                values[field.name] = int(value) if field.name == "end_step" else float(value)
         return RunPace(**values)
 
 
@@ -92,8 +92,12 @@ class PaceMeter:
 
 def monitor_attributes(readings: Mapping[str, Reading]) -> dict[str, int | float | str]:
     """Return the figures of `Solver.monitor` as attributes of a step."""
-    values = {_MONITOR + name: float(one.value) for name, one in readings.items()}
-    units = {f"{_MONITOR}{name}{_UNIT}": one.unit for name, one in readings.items() if one.unit}
+    values = {_MONITOR + name: float(reading.value) for name, reading in readings.items()}
+    units = {
+        f"{_MONITOR}{name}{_UNIT}": reading.unit
+        for name, reading in readings.items()
+        if reading.unit
+    }
     return {**values, **units}
 
 

@@ -85,11 +85,12 @@ class RunFolder(JobFolder):
                 f"{options.case_file} would be replaced by the run's own copy of the case; choose "
                 "another folder with --out, or give the case file another name."
             )
-        found = [] if self._continues or (options.overwrite and self.marked) else self.found()
-        if found:
+        existing = [] if self._continues or (options.overwrite and self.marked) else self.existing()
+        if existing:
             raise OutputError(
-                f"{path} holds another run ({', '.join(found)}); continue it (--restart {path}), "
-                "choose another folder (--out DIR), or remove that run (--overwrite)."
+                f"{path} holds another run ({', '.join(existing)}); continue it "
+                f"(--restart {path}), choose another folder (--out DIR), or remove that run "
+                "(--overwrite)."
             )
 
     def claim(self, case: CaseFile, ranks: int | None = None) -> None:
@@ -106,7 +107,7 @@ class RunFolder(JobFolder):
         if not self._continues and self.marked:
             self.clear()
         self.path.mkdir(parents=True, exist_ok=True)
-        overrides = [_with_absolute_paths(one, case) for one in self._options.overrides]
+        overrides = [_with_absolute_paths(override, case) for override in self._options.overrides]
         tuned = list(self._options.tuned)
         mark = {"uzushio": __version__, "set": overrides, "ranks": ranks, "tuned": tuned}
         self.write_mark(mark)
@@ -190,6 +191,6 @@ def _holds_path(value: Any) -> bool:
     return isinstance(value, Path)
 
 
-def _same(one: Path, other: Path | None) -> bool:
+def _same(path: Path, other: Path | None) -> bool:
     """Return whether both paths name the same existing file."""
-    return other is not None and one.exists() and other.exists() and one.samefile(other)
+    return other is not None and path.exists() and other.exists() and path.samefile(other)

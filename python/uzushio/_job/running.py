@@ -62,8 +62,8 @@ class JobResult:
             text = (self.folder / SUMMARY).read_text(encoding="utf-8")
         except FileNotFoundError:
             return {}
-        found: dict[str, Any] = json.loads(text)
-        return found
+        values: dict[str, Any] = json.loads(text)
+        return values
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,8 @@ def open_checkpoint(path: Path | str, *names: str) -> xr.Dataset:
     path = Path(path)
     # The decomposition and the published streams of the run do not apply here.
     values = read_document(run_of(path) / run_folder.CASE).values
-    values = {key: one for key, one in values.items() if key not in ("decomposition", "publish")}
+    values = {
+        key: value for key, value in values.items() if key not in ("decomposition", "publish")
+    }
     with Simulation(values, restart=path, comm=MPI.COMM_SELF) as simulation:
         return simulation.dataset(*names)

@@ -76,47 +76,49 @@ def restore(
     Raises:
         CheckpointError: on all ranks; there is none, it is damaged or of another solver.
     """
-    found = checkpoint.open_checkpoint(where, comm, fallback, tell)
-    if found.manifest.solver != case.solver:
+    restored = checkpoint.open_checkpoint(where, comm, fallback, tell)
+    if restored.manifest.solver != case.solver:
         raise CheckpointError(
-            f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
-            f"for '{case.solver}'; restart it with its own case."
+            f"checkpoint {restored.path} is of the solver '{restored.manifest.solver}', the "
+            f"case is for '{case.solver}'; restart it with its own case."
         )
     take = solver.interpolate if interpolate else solver.restore
-    take(found.state())
-    return found
+    take(restored.state())
+    return restored
 
 
-def restore_averages(found: checkpoint.Checkpoint, case: Case, average: TimeAverage) -> str | None:
+def restore_averages(
+    restored: checkpoint.Checkpoint, case: Case, average: TimeAverage
+) -> str | None:
     """Restore a checkpoint's averages (rank 0); return the reason if they are of another flow."""
-    if not found.manifest.statistics.get("samples"):
+    if not restored.manifest.statistics.get("samples"):
         return None
-    before = _averaged(found)
+    before = _averaged(restored)
     if before is None:
         return "their case is not known"
     changed = differences(before, case.averaged_values())
     if changed:
         return f"{', '.join(changed)} changed"
-    average.restore(*found.averages())
+    average.restore(*restored.averages())
     return None
 
 
-def stored_actions(found: checkpoint.Checkpoint, case: Case) -> dict[str, StoredState]:
+def stored_actions(restored: checkpoint.Checkpoint, case: Case) -> dict[str, StoredState]:
     """Return the states of the actions of a checkpoint's pipeline; none if of another flow."""
-    before = found.manifest.statistics.get(AVERAGED)
+    before = restored.manifest.statistics.get(AVERAGED)
     same = before is not None and not differences(before, case.averaged_values())
-    return found.actions() if same else {}
+    return restored.actions() if same else {}
 
 
-def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:
+def _averaged(restored: checkpoint.Checkpoint) -> dict[str, Any] | None:
     """Return the case values of a checkpoint's averages; None if they are not known.
 
     Checkpoints without them lie beside the case file of their run.
     """
-    stored = found.manifest.statistics.get(AVERAGED)
+    stored = restored.manifest.statistics.get(AVERAGED)
     if stored is not None:
         return dict(stored)
     try:
-        return load_case(checkpoint.run_of(found.path) / run_folder.CASE).averaged_values()
+        return load_case(checkpoint.run_of(restored.path) / run_folder.CASE).averaged_values()
     except CaseError:
         return None

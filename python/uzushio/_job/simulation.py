@@ -101,10 +101,10 @@ class Simulation:
         from uzushio._base.parallel.sync import collective
         from uzushio._job.saved_state import restore, restore_averages
 
-        found = restore(where, self.case, self.solver, self.comm, interpolate=interpolate)
+        restored = restore(where, self.case, self.solver, self.comm, interpolate=interpolate)
         with collective(self.comm):
             if self.comm.rank == 0:
-                restore_averages(found, self.case, self._average)
+                restore_averages(restored, self.case, self._average)
 
     def __enter__(self) -> Self:
         """Return the simulation, which is closed when the block ends."""

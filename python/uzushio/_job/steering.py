@@ -198,7 +198,9 @@ class Steering:
             self._holder, self._by = None, ""
 
     def _description(self, reader: int) -> dict[str, Any]:
-        parameters = {name: asdict(one) for name, one in self._solver.parameters().items()}
+        parameters = {
+            name: asdict(parameter) for name, parameter in self._solver.parameters().items()
+        }
         holder = {None: "", reader: "you"}.get(self._holder, self._by or "another viewer")
         return {
             "allowed": self._allowed,
@@ -253,8 +255,10 @@ def _refused(reason: str) -> SteeringReply:
 
 
 def _mistakes(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_input=False)[:3]
-    return "; ".join(f"{'.'.join(map(str, one['loc'][1:]))} {one['msg']}" for one in found)
+    mistakes = error.errors(include_url=False, include_input=False)[:3]
+    return "; ".join(
+        f"{'.'.join(map(str, mistake['loc'][1:]))} {mistake['msg']}" for mistake in mistakes
+    )
 
 
 def _sentence(request: Request, before: float | None) -> str:

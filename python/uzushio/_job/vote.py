@@ -54,5 +54,5 @@ class Vote:
         if self._comm is not None:
             agreed = np.empty_like(own)
             self._comm.Allreduce(own, agreed, maximum())
-        for entry, found in zip(self._entries, agreed.tolist(), strict=True):
-            entry.agreed = found
+        for entry, agreed_value in zip(self._entries, agreed.tolist(), strict=True):
+            entry.agreed = agreed_value

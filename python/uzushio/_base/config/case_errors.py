@@ -51,8 +51,8 @@ def explain(
         where: returns the file and line, or the override, in which a key was given.
         whole: name of the whole, for mistakes that are not of one key.
     """
-    found = mistakes_of(error, model, values, whole)
-    lines = [f"{where(key)}: {text}" for key, text in found]
+    mistakes = mistakes_of(error, model, values, whole)
+    lines = [f"{where(key)}: {text}" for key, text in mistakes]
     if (more := error.error_count() - _MAX_MISTAKES) > 0:
         lines.append(f"and {more} more mistakes; only the first {_MAX_MISTAKES} are listed")
     return list(dict.fromkeys(lines))
@@ -62,30 +62,30 @@ def mistakes_of(
     error: ValidationError, model: type[BaseModel], values: dict[str, Any], whole: str = "the case"
 ) -> list[tuple[KeyPath, str]]:
     """Return the key and the sentence of each mistake, see `explain`."""
-    found = []
+    keyed = []
     mistakes = error.errors(include_url=False)[:_MAX_MISTAKES]
-    keys = [_key(one["loc"], values, one["type"] == "missing") for one in mistakes]
+    keys = [_key(mistake["loc"], values, mistake["type"] == "missing") for mistake in mistakes]
     for mistake, key in zip(mistakes, keys, strict=True):
-        others = [one for one, place in zip(mistakes, keys, strict=True) if place == key]
+        others = [mistake for mistake, place in zip(mistakes, keys, strict=True) if place == key]
         inside = any(place[: len(key)] == key and place != key for place in keys)
         if _follows(mistake) or _is_of_another_type(mistake, others, inside):
             continue
         if cut := _cut_at_comma(values, key):
-            found.append((key, cut))
+            keyed.append((key, cut))
             continue
         location = mistake["loc"]
         cause = mistake.get("ctx", {}).get("error")
         if isinstance(cause, SettingsError) and cause.path:  # of a validator of a whole section
             key = (*key, *cause.path)
-            found.append((key, f"{'.'.join(map(str, key))}: {cause}"))
+            keyed.append((key, f"{'.'.join(map(str, key))}: {cause}"))
             continue
         allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
         if _is_of_type(mistake):
-            types = [_message(one).removeprefix("must be ") for one in others]
+            types = [_message(mistake).removeprefix("must be ") for mistake in others]
             if len(types) > 1:
                 mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
-        found.append((key, _sentence(mistake, key, allowed, whole)))
-    return found
+        keyed.append((key, _sentence(mistake, key, allowed, whole)))
+    return keyed
 
 
 def _cut_at_comma(values: Any, key: KeyPath) -> str:
@@ -198,12 +198,14 @@ def _allowed(location: tuple[Any, ...], model: type[BaseModel]) -> list[str]:
     """List the keys known in the section that holds the last part of `location`."""
     sections = [model]
     for part in location[:-1]:
-        inner = [found.model_fields[part].annotation for found in sections if _has(found, part)]
+        inner = [
+            section.model_fields[part].annotation for section in sections if _has(section, part)
+        ]
         if inner:
-            sections = [found for annotation in inner for found in _models(annotation)]
+            sections = [section for annotation in inner for section in _models(annotation)]
         else:
-            sections = [found for found in sections if _is_member(found, part)] or sections
-    return list(dict.fromkeys(name for found in sections for name in found.model_fields))
+            sections = [section for section in sections if _is_member(section, part)] or sections
+    return list(dict.fromkeys(name for section in sections for name in section.model_fields))
 
 
 def _has(model: type[BaseModel], part: Any) -> bool:

@@ -36,33 +36,33 @@ def _prepared(kind: Any, marks: tuple[Any, ...], given: Any, key: KeyPath, folde
         is_relative = isinstance(given, str) and given and not given.startswith("~")
         return str(folder(key) / given) if is_relative else given
     if isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(given, dict):
-        fields = {name: one for name, one in kind.model_fields.items() if name in given}
+        fields = {name: field for name, field in kind.model_fields.items() if name in given}
         return given | {
-            name: _prepared(one.annotation, (*one.metadata,), given[name], (*key, name), folder)
-            for name, one in fields.items()
+            name: _prepared(field.annotation, (*field.metadata,), given[name], (*key, name), folder)
+            for name, field in fields.items()
         }
     inner, origin = get_args(kind), get_origin(kind)
     if origin is Annotated:
         return _prepared(inner[0], inner[1:], given, key, folder)
     if origin is dict and isinstance(given, dict):
-        return {k: _prepared(inner[1], (), one, (*key, k), folder) for k, one in given.items()}
+        return {k: _prepared(inner[1], (), value, (*key, k), folder) for k, value in given.items()}
     if origin is list and isinstance(given, list):
-        return [_prepared(inner[0], (), one, (*key, i), folder) for i, one in enumerate(given)]
-    changed = (_prepared(one, (), given, key, folder) for one in inner)
-    return next((one for one in changed if one != given), given)
+        return [_prepared(inner[0], (), item, (*key, i), folder) for i, item in enumerate(given)]
+    changed = (_prepared(alternative, (), given, key, folder) for alternative in inner)
+    return next((value for value in changed if value != given), given)
 
 
 def _is_number(kind: Any) -> bool:
     """Return whether values of a type may be numbers, but not truth values."""
     kinds = list(_kinds(kind))
     return (int in kinds or float in kinds) and not any(
-        one in (bool, Any) or isinstance(one, bool) for one in kinds
+        kind in (bool, Any) or isinstance(kind, bool) for kind in kinds
     )
 
 
 def _kinds(kind: Any) -> Iterator[Any]:
     """Yield the types and literal values of a union."""
     inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
-    yield from (each for one in inner for each in _kinds(one))
+    yield from (each for part in inner for each in _kinds(part))
     if not inner:
         yield kind

@@ -33,13 +33,13 @@ def _parser(units: dict[str, float], example: str) -> Callable[[object], object]
             raise ValueError(f'must be a number with a unit such as "{example}"')
         if not isinstance(value, str):
             return value
-        found = _QUANTITY.fullmatch(value)
-        if found is None:
+        match = _QUANTITY.fullmatch(value)
+        if match is None:
             raise ValueError(f'must be a number with a unit such as "{example}"')
-        unit = found["unit"]
+        unit = match["unit"]
         if unit and unit not in units:
             raise ValueError(f"the unit '{unit}' is not known (allowed: {', '.join(units)})")
-        result = float(found["number"]) * units.get(unit, 1.0)
+        result = float(match["number"]) * units.get(unit, 1.0)
         if not math.isfinite(result):
             raise ValueError("must be finite")
         return result

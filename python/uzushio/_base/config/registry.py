@@ -10,10 +10,10 @@ from typing import Generic, TypeVar
 from uzushio._base.config.names import unknown
 from uzushio.errors import UzushioError
 
-Found = TypeVar("Found")
+Registered = TypeVar("Registered")
 
 
-class Registry(dict[str, str], Generic[Found]):
+class Registry(dict[str, str], Generic[Registered]):
     """Built-in and registered targets "module:name" by the name that a file uses."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Registry(dict[str, str], Generic[Found]):
         """Return all targets: built-in, registered, and of installed packages."""
         return (_installed(self._group) if self._group else {}) | dict(self)
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> Registered:
         """Import a target.
 
         Raises:
@@ -55,13 +55,13 @@ class Registry(dict[str, str], Generic[Found]):
             raise self._error(f"{self._kind} '{name}' {unknown(name, list(known))}")
         module, _, attribute = known[name].partition(":")
         try:
-            found: Found = getattr(import_module(module), attribute)
+            value: Registered = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise self._error(
                 f"{self._kind} '{name}' cannot be loaded from {known[name]} ({error}); "
                 f"{self._advice}"
             ) from error
-        return found
+        return value
 
 
 @cache  # the search reads a file of each installed package

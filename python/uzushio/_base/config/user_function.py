@@ -34,10 +34,10 @@ def load_function(file: Path, name: str) -> Callable[[Any], object]:
         ValueError: the file cannot be executed, or has no such function; a sentence without full
             stop.
     """
-    found = getattr(load_module(file), name, None)
-    if not callable(found):
+    function = getattr(load_module(file), name, None)
+    if not callable(function):
         raise ValueError(f"{file} needs a function {name}(step)")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def load_module(file: Path) -> ModuleType:

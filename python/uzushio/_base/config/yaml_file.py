@@ -65,8 +65,8 @@ class _Loader(yaml.SafeLoader):
 
     def _size(self, node: yaml.Node, mark: yaml.Mark) -> int:
         inside = node.value if isinstance(node, yaml.CollectionNode) else ()
-        parts = (one for item in inside for one in (item if isinstance(item, tuple) else (item,)))
-        size = 1 + sum(self._sizes[id(one)] for one in parts)
+        parts = (part for item in inside for part in (item if isinstance(item, tuple) else (item,)))
+        size = 1 + sum(self._sizes[id(part)] for part in parts)
         if size > MAX_VALUES:
             raise ComposerError(
                 None, None, f"more than {MAX_VALUES} values, aliases expanded", mark
@@ -188,7 +188,7 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
         # Unicode's line breaks are lost in all styles but this one, which escapes them.
-        style = '"' if any(one in data for one in "\x85\u2028\u2029") else None
+        style = '"' if any(character in data for character in "\x85\u2028\u2029") else None
         return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 

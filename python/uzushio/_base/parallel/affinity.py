@@ -90,9 +90,9 @@ class Affinity:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for head in ("rank", "node", "NUMA domain", "processors of each thread"):
             table.add_column(head, justify="right" if head == "rank" else "left")
-        for one in self.ranks[:MAX_ROWS]:
-            threads = " | ".join(map(ranges, one.threads))
-            table.add_row(str(one.rank), one.node, ranges(one.domains), threads)
+        for binding in self.ranks[:MAX_ROWS]:
+            threads = " | ".join(map(ranges, binding.threads))
+            table.add_row(str(binding.rank), binding.node, ranges(binding.domains), threads)
         out = io.StringIO()
         Console(file=out, width=width, color_system=None, highlight=False).print(table)
         lines = [f"Affinity {self.policy}:", *map(str.rstrip, out.getvalue().splitlines())]
@@ -145,17 +145,19 @@ def bind(comm: MPI.Comm, policy: Policy, threads: int | None = None) -> Affinity
             places, domains = _places(policy, sorted(set().union(*launched)), node.size, count)
             mine = _bound(places[node.rank], policy)
         ranks = node.gather(comm.rank)
-        found = []
+        own_conflicts = []
         if ranks is not None:
-            found = list(_conflicts(policy, name, ranks, launched, places, domains))
+            own_conflicts = list(_conflicts(policy, name, ranks, launched, places, domains))
     finally:
         node.Free()
     binding = RankBinding(comm.rank, name, _domains_of(mine, domains), mine)
-    gathered = comm.gather((binding, found))
+    gathered = comm.gather((binding, own_conflicts))
     if gathered is None:
         return None
     conflicts = [sentence for _, sentences in gathered for sentence in sentences]
-    return Affinity(policy, [one for one, _ in gathered], [*_by_openmp(), *conflicts])
+    return Affinity(
+        policy, [rank_binding for rank_binding, _ in gathered], [*_by_openmp(), *conflicts]
+    )
 
 
 def plan(policy: Policy, ranks: int, threads: int | None = None) -> Affinity:
@@ -163,13 +165,13 @@ def plan(policy: Policy, ranks: int, threads: int | None = None) -> Affinity:
     available = _processors()
     places, domains = _places(policy, sorted(available), ranks, threads or thread_count())
     name = platform.node()
-    found = [
+    bindings = [
         RankBinding(rank, name, _domains_of(place, domains), place)
         for rank, place in enumerate(places)
     ]
     allowed = [available] * ranks
     conflicts = _conflicts(policy, name, list(range(ranks)), allowed, places, domains)
-    return Affinity(policy, found, list(conflicts))
+    return Affinity(policy, bindings, list(conflicts))
 
 
 def _processors() -> set[int]:

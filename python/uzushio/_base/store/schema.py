@@ -63,10 +63,10 @@ class StoreSchema:
         """Spacings along z, y, x if they are uniform, else None."""
         if self.lines is None:
             return None
-        found = [spacing(line) for line in self.lines]
-        if None in found:
+        spacings = [spacing(line) for line in self.lines]
+        if None in spacings:
             return None
-        z, y, x = (0.0 if one is None else one for one in found)
+        z, y, x = (0.0 if interval is None else interval for interval in spacings)
         return z, y, x
 
 

@@ -155,11 +155,11 @@ class ZarrSeries:
             if owned[comm.rank]:
                 array = zarr.open_array(self.path / variable.name, mode="r+")
 
-        def put(box: Box, found: np.ndarray) -> None:
+        def put(box: Box, values: np.ndarray) -> None:
             last = () if self.schema.once else (array.shape[0] - 1,)
             place = tuple(part for a, part in enumerate(box.slices()) if a in self.schema.kept)
-            array[(*last, *place)] = found.squeeze(self.schema.dropped)
-            self.bytes += found.nbytes
+            array[(*last, *place)] = values.squeeze(self.schema.dropped)
+            self.bytes += values.nbytes
 
         with collective(comm), _naming_path(self.path):
             receive_all(transfer, put)

@@ -37,10 +37,10 @@ def run_of(where: Path) -> Path:
 def _all(run: Path) -> list[Path]:
     """Return all checkpoint folders of a run, oldest first."""
     try:
-        found = [path for path in (run / FOLDER).iterdir() if step_of(path) is not None]
+        checkpoints = [path for path in (run / FOLDER).iterdir() if step_of(path) is not None]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(found, key=lambda path: step_of(path) or 0)
+    return sorted(checkpoints, key=lambda path: step_of(path) or 0)
 
 
 def complete(run: Path) -> list[Path]:
@@ -68,10 +68,10 @@ def candidates(where: Path) -> list[Path]:
         if not where.is_dir():
             raise CheckpointError(f"checkpoint {where} does not exist; {_offer(run)}")
         return [where, *reversed(older)]
-    found = complete(where)
-    if not found:
+    checkpoints = complete(where)
+    if not checkpoints:
         raise CheckpointError(f"{where} holds no complete checkpoint{_leftovers(where)}.")
-    return found[::-1]
+    return checkpoints[::-1]
 
 
 def _offer(run: Path) -> str:

@@ -41,13 +41,13 @@ class Checkpoint:
 
     def actions(self) -> dict[str, StoredState]:
         """Return the states of the actions of the run's pipeline, by their names."""
-        found = {}
+        states = {}
         for action, attributes in self.manifest.statistics.get(ACTIONS, {}).items():
             prefix = f"{ACTIONS}/{action}/"
             own = (name for name in self.manifest.arrays if name.startswith(prefix))
             names = {name.removeprefix(prefix): name for name in own}
-            found[action] = self._stored(names, attributes)
-        return found
+            states[action] = self._stored(names, attributes)
+        return states
 
     def _stored(self, names: Mapping[str, str], attributes: Mapping[str, Any]) -> StoredState:
         """Return a state of some arrays, which have other names in the checkpoint.
@@ -145,14 +145,14 @@ def _check_files(path: Path, manifest: Manifest) -> None:
     """
     for name, (size, crc) in manifest.files.items():
         try:
-            found = os.stat(path / name).st_size
+            actual_size = os.stat(path / name).st_size
         except OSError as error:
             reason = error.strerror or "not readable"
             raise CheckpointError(f"checkpoint {path} is damaged: {name}: {reason}.") from error
-        if found != size:
+        if actual_size != size:
             raise CheckpointError(
                 f"checkpoint {path} is damaged: {name} is truncated or altered "
-                f"({found:,} bytes instead of {size:,})."
+                f"({actual_size:,} bytes instead of {size:,})."
             )
         chunk = name.startswith("state/") and not name.endswith("zarr.json")
         if not chunk and crc is not None and checksum(path / name) != crc:

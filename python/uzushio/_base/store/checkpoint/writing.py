@@ -66,10 +66,12 @@ class Snapshot:
     @property
     def arrays(self) -> dict[str, DistributedArray]:
         """Arrays of the solver and of the actions, by their names in the checkpoint."""
-        found = dict(self.state.arrays)
+        arrays = dict(self.state.arrays)
         for action, state in self.actions.items():
-            found |= {f"{ACTIONS}/{action}/{name}": one for name, one in state.arrays.items()}
-        return found
+            arrays |= {
+                f"{ACTIONS}/{action}/{name}": values for name, values in state.arrays.items()
+            }
+        return arrays
 
 
 def write(
@@ -119,7 +121,7 @@ def write(
         written = comm.gather(sealed)
         with collective(comm):
             if written is not None:
-                chunks = {file: entry for one in written for file, entry in one.items()}
+                chunks = {file: entry for entries in written for file, entry in entries.items()}
                 if like is not None and linked:
                     chunks |= _entries(like, linked)
                 write_manifest(path, _manifest(path, snapshot, chunks))
