@@ -50,16 +50,16 @@ class Box:
         return f"[{', '.join(ranges)}]"
 
 
-def intersection(one: Box, other: Box) -> Box:
+def intersection(box: Box, other: Box) -> Box:
     """Return the intersection of two boxes; with counts of 0 if it is empty."""
-    start = tuple(map(max, one.start, other.start))
-    stops = map(min, one.stop, other.stop)
+    start = tuple(map(max, box.start, other.start))
+    stops = map(min, box.stop, other.stop)
     return Box(start, tuple(max(0, stop - s) for s, stop in zip(start, stops, strict=True)))
 
 
-def union(one: Box, other: Box) -> Box:
+def union(box: Box, other: Box) -> Box:
     """Return the smallest box that contains both."""
-    return Box.between(map(min, one.start, other.start), map(max, one.stop, other.stop))
+    return Box.between(map(min, box.start, other.start), map(max, box.stop, other.stop))
 
 
 def contains(outer: Box, inner: Box) -> bool:

@@ -125,7 +125,7 @@ def measure(
     from mpi4py import MPI
 
     triad = triad_rate(comm)
-    found: list[tuple[_Solves, float]] = []
+    measured: list[tuple[_Solves, float]] = []
     for name in names:
         solves = _time(comm, problem, name)
         alone = solves.seconds
@@ -136,7 +136,7 @@ def measure(
             while not others.Test():
                 time.sleep(0.01)
             alone = comm.bcast(alone)
-        found.append((solves, alone))
+        measured.append((solves, alone))
         if comm.rank == 0:
             say(f"uzushio: {name}: {solves.seconds:.3g} s")
     triad = max(triad, triad_rate(comm))
@@ -155,7 +155,7 @@ def measure(
             bytes=solves.size / cells,
             efficiency=alone / solves.seconds / comm.size,
         )
-        for name, (solves, alone) in zip(names, found, strict=True)
+        for name, (solves, alone) in zip(names, measured, strict=True)
     ]
     return timings, triad
 
@@ -178,7 +178,7 @@ def _time(comm: MPI.Comm, problem: Problem, name: str) -> _Solves:
         whole += comm.allreduce(taken)
         fastest = min(fastest, comm.allreduce(taken, MPI.MAX))
     totals = solver.sections.totals()
-    moved = comm.allreduce(sum(one.bytes for path, one in totals.items() if len(path) == 1))
+    moved = comm.allreduce(sum(section.bytes for path, section in totals.items() if len(path) == 1))
     seconds: dict[str, float] = {}
     for of_rank in comm.allgather(solver.sections.seconds()):
         for section, spent in of_rank.items():

@@ -187,12 +187,12 @@ class PoissonSolver:
         if len(b) != self.dimension:
             raise ValueError(f"b has {len(b)} arrays for {self.dimension} axes")
         shape = (1,) * (3 - self.dimension)
-        arrays = [np.ascontiguousarray(real(one, "b")) for one in b]
+        arrays = [np.ascontiguousarray(real(component, "b")) for component in b]
         for n, array in enumerate(arrays):
             faces = list(self.box.count)
             faces[-1 - n] += 1
             _check_shape(f"b along {'xyz'[n]}", array, faces)
-        arrays = [one.reshape(shape + one.shape) for one in arrays]
+        arrays = [component.reshape(shape + component.shape) for component in arrays]
         return tuple(arrays + [np.zeros((1, 1, 1))] * (3 - self.dimension))
 
 

@@ -102,4 +102,4 @@ def cost(figures: list[PhaseFigures], links: int) -> float:
     It is the sum over the phases of the load of the busiest link, which bounds their time, and of
     the mean load of all links, which decides between placements of the same maximum.
     """
-    return sum(one.max_load + one.hop_bytes / links for one in figures)
+    return sum(phase.max_load + phase.hop_bytes / links for phase in figures)

@@ -65,7 +65,7 @@ def open_mpi_ranks(
         threads: cores of a rank.
     """
     number, slot = _numbers(placement, nodes), _slots(placement.node)
-    hosts = [f"+n{one}" for one in range(len(nodes))] if names is None else names
+    hosts = [f"+n{number}" for number in range(len(nodes))] if names is None else names
     lines = []
     for rank, (host, place) in enumerate(zip(number, slot, strict=True)):
         first = int(place) * threads
@@ -80,7 +80,7 @@ def host_lines(placement: Placement, nodes: Indices, names: Sequence[str]) -> st
     It is a host file of Slurm (`SLURM_HOSTFILE=FILE srun --distribution=arbitrary`) and a machine
     file of MPICH (`mpiexec -f FILE`).
     """
-    return "".join(f"{names[one]}\n" for one in _numbers(placement, nodes))
+    return "".join(f"{names[number]}\n" for number in _numbers(placement, nodes))
 
 
 def cray_order(placement: Placement) -> str:

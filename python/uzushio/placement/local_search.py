@@ -84,11 +84,11 @@ class LocalSearch:
 
     def _messages(self, block_of_rank: Indices, blocks: int) -> None:
         """Store the messages between blocks, and those of each block."""
-        traffic = [node_traffic(one, block_of_rank, blocks) for one in self._pattern.phases]
-        phases = [np.full(len(one.sent), number) for number, one in enumerate(traffic)]
-        self._source = np.concatenate([one.source for one in traffic])
-        self._target = np.concatenate([one.target for one in traffic])
-        self._sent = np.concatenate([one.sent for one in traffic])
+        traffic = [node_traffic(phase, block_of_rank, blocks) for phase in self._pattern.phases]
+        phases = [np.full(len(messages.sent), number) for number, messages in enumerate(traffic)]
+        self._source = np.concatenate([messages.source for messages in traffic])
+        self._target = np.concatenate([messages.target for messages in traffic])
+        self._sent = np.concatenate([messages.sent for messages in traffic])
         self._phase = np.concatenate(phases)
         ends = np.concatenate([self._source, self._target])
         order = np.argsort(ends, kind="stable")
@@ -125,8 +125,8 @@ class LocalSearch:
             old, new = state.loads[touched], state.loads[touched] + total[touched]
             if state.value(new).sum() < state.value(old).sum():
                 state.loads[touched] = np.maximum(new, 0.0)
-                for one in chosen:
-                    pair = [first[one], second[one]]
+                for index in chosen:
+                    pair = [first[index], second[index]]
                     state.node[pair] = state.node[pair[::-1]]
                 return True
             chosen = chosen[: len(chosen) // 2]  # together they are worse than each alone
@@ -184,10 +184,12 @@ class LocalSearch:
         pair = np.unique(candidate * len(self._sent) + message)
         candidate, message = pair // len(self._sent), pair % len(self._sent)
         source, target = self._source[message], self._target[message]
-        one, other = first[candidate], second[candidate]
+        first_block, other = first[candidate], second[candidate]
 
         def moved(block: Indices) -> Indices:
-            return np.where(block == one, other, np.where(block == other, one, block))
+            return np.where(
+                block == first_block, other, np.where(block == other, first_block, block)
+            )
 
         keys, values = [], []
         for begin, end, sign in ((source, target, -1.0), (moved(source), moved(target), 1.0)):
@@ -204,10 +206,10 @@ class LocalSearch:
         """Return the exchanges that lower the objective and share no block or partner."""
         taken: set[int] = set()
         chosen = []
-        for one in np.argsort(gain):
-            if gain[one] >= -1e-9:
+        for index in np.argsort(gain):
+            if gain[index] >= -1e-9:
                 break
-            pair = (int(first[one]), int(second[one]))
+            pair = (int(first[index]), int(second[index]))
             partners = set(pair)
             for block in pair:
                 message = self._message_of_block[self._first[block] : self._first[block + 1]]
@@ -215,5 +217,5 @@ class LocalSearch:
                 partners.update(self._target[message].tolist())
             if taken.isdisjoint(partners):
                 taken |= partners
-                chosen.append(int(one))
+                chosen.append(int(index))
         return chosen

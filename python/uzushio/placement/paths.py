@@ -31,11 +31,11 @@ def shortest_path(machine: Machine, units: Units, available: Indices) -> Indices
     node = np.zeros(len(used), np.int64)
     node[numbers] = order[first]
 
-    def distance(one: Indices, other: Indices) -> Indices:
-        return machine.hops(node[one], node[other])
+    def distance(position: Indices, other: Indices) -> Indices:
+        return machine.hops(node[position], node[other])
 
     candidates = [path[used[path]] for path in units.paths]
-    path = min(candidates, key=lambda one: int(distance(one[:-1], one[1:]).sum()))
+    path = min(candidates, key=lambda candidate: int(distance(candidate[:-1], candidate[1:]).sum()))
     return _improved(path, distance)
 
 

@@ -105,7 +105,7 @@ def halo(
     size = stops.max(axis=0) - starts.min(axis=0)
     around = (False,) * starts.shape[1] if periodic is None else tuple(periodic)
     sources, targets, cells = [], [], []
-    for shift in product(*((-1, 0, 1) if one else (0,) for one in around)):
+    for shift in product(*((-1, 0, 1) if periodic_axis else (0,) for periodic_axis in around)):
         moved = np.array(shift) * size
         low, high = starts + moved - layers, stops + moved + layers
         near = (high > starts.min(axis=0)).all(axis=1) & (low < stops.max(axis=0)).all(axis=1)

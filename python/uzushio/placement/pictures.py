@@ -88,7 +88,7 @@ def draw_loads(placement: Placement, path: Path) -> Path | None:
     """
     before = link_loads(placement.machine, placement.pattern, placement.default)
     after = link_loads(placement.machine, placement.pattern, placement.node)
-    busiest = [max(one.max(), other.max()) for one, other in zip(before, after, strict=True)]
+    busiest = [max(loads.max(), other.max()) for loads, other in zip(before, after, strict=True)]
     phases = [int(number) for number in np.argsort(busiest)[::-1] if busiest[number] > 0]
     phases = sorted(phases[:_MAX_PHASES])
     if not phases:

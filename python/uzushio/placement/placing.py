@@ -147,7 +147,7 @@ def _refilled(node: Indices, default: Indices) -> Indices:
 
 def _can_gain(figures: list[PhaseFigures]) -> bool:
     """Return whether some message crosses more links than one, or shares one."""
-    return any(one.max_hops > 0 for one in figures)
+    return any(phase.max_hops > 0 for phase in figures)
 
 
 def _check(machine: Machine, pattern: Pattern, nodes: Indices, per_node: int, method: str) -> None:

@@ -39,16 +39,16 @@ def table(placement: Placement) -> Table:
         result.add_column(name, justify="left" if name in ("phase", "") else "right")
     result.add_column("gain", justify="right")
     for before, after in zip(placement.before, placement.after, strict=True):
-        for label, one in (("default", before), ("placed", after)):
+        for label, evaluated in (("default", before), ("placed", after)):
             gain = before.max_load / after.max_load if after.max_load else 1.0
             result.add_row(
-                before.name if one is before else "",
+                before.name if evaluated is before else "",
                 label,
-                f"{one.mean_hops:.2f}",
-                str(one.max_hops),
-                f"{one.hop_bytes:.4g}",
-                f"{one.max_load:.4g}",
-                "" if one is before else f"{gain:.2f} ×",
+                f"{evaluated.mean_hops:.2f}",
+                str(evaluated.max_hops),
+                f"{evaluated.hop_bytes:.4g}",
+                f"{evaluated.max_load:.4g}",
+                "" if evaluated is before else f"{gain:.2f} ×",
             )
     return result
 

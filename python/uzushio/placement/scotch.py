@@ -94,12 +94,12 @@ class _Mapper:
         """Return the node of each block; several blocks may have the same."""
         blocks = int(block.max()) + 1
         traffic = [node_traffic(phase, block, blocks) for phase in pattern.phases]
-        source = np.concatenate([one.source for one in traffic])
-        target = np.concatenate([one.target for one in traffic])
+        source = np.concatenate([messages.source for messages in traffic])
+        target = np.concatenate([messages.target for messages in traffic])
         pairs, inverse = np.unique(
             np.minimum(source, target) * blocks + np.maximum(source, target), return_inverse=True
         )
-        sent = np.bincount(inverse, np.concatenate([one.sent for one in traffic]))
+        sent = np.bincount(inverse, np.concatenate([messages.sent for messages in traffic]))
         largest = float(sent.max(initial=0.0)) or 1.0
         weights = np.maximum(1, np.round(sent / largest * (1 << _WEIGHT_BITS))).astype(np.int64)
         if len(weights) and weights.min() == weights.max():
@@ -159,7 +159,9 @@ class _Mapper:
 
     def _call(self, name: str, *arguments: Any) -> None:
         number = ctypes.c_int64 if self._number.itemsize == 8 else ctypes.c_int32
-        passed = [number(one) if isinstance(one, int) else one for one in arguments]
+        passed = [
+            number(argument) if isinstance(argument, int) else argument for argument in arguments
+        ]
         if self._function(name)(*passed) != 0:
             raise PlacementError(f"Scotch failed in SCOTCH_{name}; choose another method.")
 
@@ -185,8 +187,8 @@ def _load() -> Any:
         errors = sorted(beside.glob("libscotcherr.so*")) + sorted(beside.glob("libscotcherr-7*.so"))
         choices.append((str(errors[0]) if errors else None, path))
     for error_name, name in _NAMES:
-        if found := find_library(name):
-            choices.append((find_library(error_name), found))
+        if library := find_library(name):
+            choices.append((find_library(error_name), library))
     spec = find_spec("pyscotch")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         libraries = Path(folder) / "_libs/lib32"

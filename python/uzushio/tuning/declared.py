@@ -68,14 +68,16 @@ def is_tunable(document: Document) -> bool:
 
 def given(document: Document, parameters: Iterable[Parameter]) -> dict[str, Value]:
     """Return the values of parameters that a case sets, by key "section.key"; null is not set."""
-    found: dict[str, Value] = {}
-    for one in parameters:
+    given_values: dict[str, Value] = {}
+    for parameter in parameters:
         value: Any = document.values
-        for key in one.name.split("."):
+        for key in parameter.name.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, (int, float, str)) and (one.unset is None or value != one.unset):
-            found[one.name] = value
-    return found
+        if isinstance(value, (int, float, str)) and (
+            parameter.unset is None or value != parameter.unset
+        ):
+            given_values[parameter.name] = value
+    return given_values
 
 
 def _about(document: Document) -> tuple[str, str]:

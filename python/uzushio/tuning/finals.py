@@ -28,7 +28,9 @@ def choose(
     for place, parameter in enumerate(space.parameters):
         if parameter.off is None or chosen.key[place] == parameter.off:
             continue
-        rival = next((one for one in finalists if one.key[place] == parameter.off), None)
+        rival = next(
+            (finalist for finalist in finalists if finalist.key[place] == parameter.off), None
+        )
         if rival is not None and rival.best <= chosen.best * (1 + MARGIN):
             reason = (
                 f"{parameter.name} {chosen.key[place]} does not pay: it takes "

@@ -162,7 +162,7 @@ def open_storage(folder: Path) -> JournalStorage:
         for study in storage.get_all_studies():
             for trial in storage.get_all_trials(study._study_id, deepcopy=False):
                 _record(trial)
-            plans = (one for name, one in study.user_attrs.items() if name.startswith(_PLAN))
+            plans = (plan for name, plan in study.user_attrs.items() if name.startswith(_PLAN))
             for plan in plans:
                 _plan(plan)
     except OSError:
@@ -189,32 +189,32 @@ class _NoLock(JournalFileOpenLock):
 def distributions_of(parameters: Sequence[Parameter]) -> dict[str, BaseDistribution]:
     """Return Optuna's distributions; numbers are indices of their values, which keeps the order."""
     return {
-        one.name: IntDistribution(0, len(one.values) - 1)
-        if one.ordered
-        else CategoricalDistribution(one.values)
-        for one in parameters
-        if len(one.values) > 1
+        parameter.name: IntDistribution(0, len(parameter.values) - 1)
+        if parameter.ordered
+        else CategoricalDistribution(parameter.values)
+        for parameter in parameters
+        if len(parameter.values) > 1
     }
 
 
 def to_params(parameters: Sequence[Parameter], key: Key) -> dict[str, Any]:
     """Convert a point to Optuna's parameters."""
     return {
-        one.name: one.values.index(value) if one.ordered else value
-        for one, value in zip(parameters, key, strict=True)
-        if len(one.values) > 1
+        parameter.name: parameter.values.index(value) if parameter.ordered else value
+        for parameter, value in zip(parameters, key, strict=True)
+        if len(parameter.values) > 1
     }
 
 
 def from_params(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> dict[str, Value]:
     """Convert Optuna's parameters to a point."""
     return {
-        one.name: one.values[0]
-        if len(one.values) == 1
-        else one.values[params[one.name]]
-        if one.ordered
-        else params[one.name]
-        for one in parameters
+        parameter.name: parameter.values[0]
+        if len(parameter.values) == 1
+        else parameter.values[params[parameter.name]]
+        if parameter.ordered
+        else params[parameter.name]
+        for parameter in parameters
     }
 
 

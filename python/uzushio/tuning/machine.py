@@ -43,7 +43,7 @@ def measure(comm: MPI.Intracomm, rates: Mapping[str, float]) -> Machine:
 
 def caches(folder: Path = _CPU) -> tuple[int, int, int]:
     """Return the bytes of the data caches of level 1, 2, 3 (Linux); 0 if not known."""
-    found = [0, 0, 0]
+    sizes = [0, 0, 0]
     for entry in sorted(folder.glob("index*")):
         try:
             level = int((entry / "level").read_text())
@@ -52,8 +52,8 @@ def caches(folder: Path = _CPU) -> tuple[int, int, int]:
         except (OSError, ValueError):
             continue
         if kind != "Instruction" and 1 <= level <= 3 and isinstance(size, (int, float)):
-            found[level - 1] = int(size)
-    return found[0], found[1], found[2]
+            sizes[level - 1] = int(size)
+    return sizes[0], sizes[1], sizes[2]
 
 
 def _messages(comm: MPI.Intracomm) -> tuple[float, float]:

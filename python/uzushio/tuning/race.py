@@ -101,11 +101,11 @@ def _attempt(
 
 
 def _too_slow(entry: RaceEntry, entries: Sequence[RaceEntry]) -> bool:
-    best = min((one.best for one in entries), default=float("inf"))
+    best = min((entry.best for entry in entries), default=float("inf"))
     return len(entry.seconds) >= 2 and entry.best > DROP_FACTOR * best and not entry.always_timed
 
 
 def _limit(entries: Sequence[RaceEntry], limit: float) -> float:
     """Return the timeout of one repetition: a multiple of the fastest point's time, if known."""
-    known = [max(one.seconds) for one in entries if one.seconds and not one.failure]
+    known = [max(entry.seconds) for entry in entries if entry.seconds and not entry.failure]
     return min(limit, max(_MIN_LIMIT, _LIMIT_FACTOR * min(known))) if known else limit

@@ -57,8 +57,8 @@ def changed(space: Space, key: Key) -> str:
     """Return the values of a point that differ from the default's."""
     default = space.default().key
     parts = [
-        f"{one.name.rpartition('.')[2]} {value}"
-        for one, value, default_value in zip(space.parameters, key, default, strict=True)
+        f"{parameter.name.rpartition('.')[2]} {value}"
+        for parameter, value, default_value in zip(space.parameters, key, default, strict=True)
         if value != default_value
     ]
     return ", ".join(parts) or "the default"
@@ -74,15 +74,15 @@ def table(space: Space, outcome: SearchResult) -> Table:
     for name in ("seconds", "median", "x default"):
         result.add_column(name, justify="right")
     result.add_column("values, where they are not the default's")
-    for one in outcome.finalists:
+    for finalist in outcome.finalists:
         result.add_row(
-            "chosen" if one == outcome.chosen else "",
-            _found_by(one, outcome),
-            f"{one.best:.4g}",
-            f"{median_high(one.seconds):.4g}",
-            f"{outcome.default.best / one.best:.2f}",
-            "" if one == outcome.default else changed(space, one.key),
-            style="bold" if one == outcome.chosen else "",
+            "chosen" if finalist == outcome.chosen else "",
+            _found_by(finalist, outcome),
+            f"{finalist.best:.4g}",
+            f"{median_high(finalist.seconds):.4g}",
+            f"{outcome.default.best / finalist.best:.2f}",
+            "" if finalist == outcome.default else changed(space, finalist.key),
+            style="bold" if finalist == outcome.chosen else "",
         )
     return result
 
@@ -90,7 +90,7 @@ def table(space: Space, outcome: SearchResult) -> Table:
 def sentences(space: Space, outcome: SearchResult) -> list[str]:
     """Describe the result in sentences, one a line."""
     lines = []
-    guided = [one for one in outcome.guided if not one.failure]
+    guided = [record for record in outcome.guided if not record.failure]
     gain = outcome.default.best / outcome.chosen.best
     lines.append(f"Chosen: {changed(space, outcome.chosen.key)}; {gain:.2f} x the default.")
     if outcome.reason:
@@ -116,7 +116,7 @@ def sentences(space: Space, outcome: SearchResult) -> list[str]:
             f"The machine was not quiet: the default's median time is {outcome.noise:.2f} x its "
             "minimum."
         )
-    failed = [one for one in (*outcome.guided, *outcome.random) if one.failure]
+    failed = [record for record in (*outcome.guided, *outcome.random) if record.failure]
     if failed:
         lines.append(f"{len(failed)} points could not be timed; the first: {failed[0].failure}")
     return lines
@@ -125,11 +125,11 @@ def sentences(space: Space, outcome: SearchResult) -> list[str]:
 def summary(space: Space, outcome: SearchResult) -> dict[str, Any]:
     """Return all measurements as plain JSON values."""
 
-    def finalist(one: TrialRecord | None) -> dict[str, Any] | None:
-        if one is None:
+    def finalist(record: TrialRecord | None) -> dict[str, Any] | None:
+        if record is None:
             return None
-        values = space.point(one.key)
-        return {"values": values, "found_by": _found_by(one, outcome), "seconds": one.seconds}
+        values = space.point(record.key)
+        return {"values": values, "found_by": _found_by(record, outcome), "seconds": record.seconds}
 
     def trial(record: TrialRecord) -> dict[str, Any]:
         predicted = space.find(record.key)
@@ -144,24 +144,29 @@ def summary(space: Space, outcome: SearchResult) -> dict[str, Any]:
 
     return {
         "parameters": [
-            {"name": one.name, "values": one.values, "unit": one.unit, "meaning": one.meaning}
-            for one in space.parameters
+            {
+                "name": parameter.name,
+                "values": parameter.values,
+                "unit": parameter.unit,
+                "meaning": parameter.meaning,
+            }
+            for parameter in space.parameters
         ],
         "chosen": finalist(outcome.chosen),
         "default": finalist(outcome.default),
         "random": finalist(outcome.best_random),
-        "finalists": [finalist(one) for one in outcome.finalists],
+        "finalists": [finalist(record) for record in outcome.finalists],
         "reason": outcome.reason or None,
         "speedup": outcome.default.best / outcome.chosen.best,
         "possible": len(space.all),
         "kept_by_model": len(space.remaining),
         "model_error": outcome.model_error,
         "noise": outcome.noise,
-        "trials": [trial(one) for one in outcome.guided],
-        "random_trials": [trial(one) for one in outcome.random],
+        "trials": [trial(record) for record in outcome.guided],
+        "random_trials": [trial(record) for record in outcome.random],
     }
 
 
-def _found_by(one: TrialRecord, outcome: SearchResult) -> str:
-    also = one.by != "random" and outcome.best_random is not None
-    return f"{one.by}, random" if also and one.key == outcome.best_random.key else one.by  # type: ignore[union-attr]
+def _found_by(record: TrialRecord, outcome: SearchResult) -> str:
+    also = record.by != "random" and outcome.best_random is not None
+    return f"{record.by}, random" if also and record.key == outcome.best_random.key else record.by  # type: ignore[union-attr]

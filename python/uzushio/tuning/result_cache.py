@@ -115,6 +115,6 @@ def damaged(subject: Subject) -> TuningError:
 
 def _fits(values: Mapping[str, Value], subject: Subject) -> bool:
     """Whether the subject has exactly these parameters, and its rules allow the values."""
-    return set(values) == {one.name for one in subject.parameters} and not any(
+    return set(values) == {parameter.name for parameter in subject.parameters} and not any(
         rule.refusal(*(values[name] for name in rule.names)) for rule in subject.rules
     )

@@ -99,8 +99,8 @@ class Search:
 
     def _finals_seconds(self) -> float:
         """Estimate the seconds of the finals."""
-        finalists = sorted(one.best for one in self._guided.all() if one.best < math.inf)
-        default = min((one.best for one in self._default.all()), default=0.0)
+        finalists = sorted(record.best for record in self._guided.all() if record.best < math.inf)
+        default = min((record.best for record in self._default.all()), default=0.0)
         return 2 * self._settings.repetitions * (2 * default + sum(finalists[:FINALISTS]))
 
     def _propose(self, batch: int) -> list[tuple[Key, str]]:
@@ -117,7 +117,7 @@ class Search:
             plan.append((self._earlier, "earlier tuning"))
         if batch == 0:
             # The gain of these is always measured, regardless of the model.
-            plan += [(one.key, "model") for one in self._space.switched_on()]
+            plan += [(candidate.key, "model") for candidate in self._space.switched_on()]
             plan = list(dict(plan[: max(1, min(BATCH - 1, int(min(left, BATCH)) - 1))]).items())
         # The default is timed in each batch, and good points may be near it.
         known = {self._space.default().key: 1.0} if batch else {}
@@ -150,9 +150,9 @@ class Search:
     def _is_measured(self, batch: int, plan: Sequence[tuple[Key, str]]) -> bool:
         """Whether all points of a batch are measured already."""
         return all(
-            len(found) == len(wanted) and all(one.done for one in found)
+            len(records) == len(wanted) and all(record.done for record in records)
             for trials, wanted in self._parts(batch, plan)
-            for found in [trials.batch(batch)]
+            for records in [trials.batch(batch)]
         )
 
     def _parts(
@@ -218,11 +218,13 @@ class Search:
 
     def _values(self, trials: Trials) -> dict[Key, float]:
         """Return times relative to the default's in the same batch, which had the same load."""
-        baseline_time = {one.batch: one.best for one in self._default.all()}
+        baseline_time = {record.batch: record.best for record in self._default.all()}
         return {
-            one.key: math.inf if one.best == math.inf else one.best / baseline_time[one.batch]
-            for one in trials.all()
-            if one.done
+            record.key: math.inf
+            if record.best == math.inf
+            else record.best / baseline_time[record.batch]
+            for record in trials.all()
+            if record.done
         }
 
     def _learn_trust(self) -> None:
@@ -235,9 +237,9 @@ class Search:
         The slowest tenth is ignored, as other load may have slowed it.
         """
         ratios = sorted(
-            value / found.predicted
+            value / candidate.predicted
             for key, value in self._values(self._guided).items()
-            if value < math.inf and (found := self._space.find(key))
+            if value < math.inf and (candidate := self._space.find(key))
         )
         return math.sqrt(ratios[int(0.9 * (len(ratios) - 1))] / ratios[0]) if ratios else 1.0
 
@@ -256,7 +258,7 @@ class Search:
     def _finalists(self) -> list[tuple[Key, str]]:
         """Return the default, the best of each search, and the best with each parameter off."""
         guided, drawn = self._values(self._guided), self._values(self._random)
-        by = {one.key: one.by for one in self._guided.all()}
+        by = {record.key: record.by for record in self._guided.all()}
         ranking = sorted((key for key in guided if guided[key] < math.inf), key=guided.__getitem__)
         chosen = [(self._space.default().key, "default")]
         chosen += [(key, by[key]) for key in ranking[:FINALISTS]]
@@ -265,7 +267,9 @@ class Search:
         for place, parameter in enumerate(self._space.parameters):
             if parameter.off is None or all(key[place] == parameter.off for key, _ in chosen):
                 continue
-            off = [key for key in (*ranking, *(one.key for one in self._space.remaining))]
+            off = [
+                key for key in (*ranking, *(candidate.key for candidate in self._space.remaining))
+            ]
             rival = next((key for key in off if key[place] == parameter.off), None)
             if rival is not None:
                 chosen.append((rival, by.get(rival, "model")))
@@ -280,24 +284,36 @@ class Search:
             self._finals.write_plan(batches, plan)
         records = _begin_missing(self._finals, plan, batches)
         # Short work is repeated more often, as a burst of other load outlasts a few repetitions.
-        fastest = min(one.best for one in (*self._default.all(), *self._guided.all()))
+        fastest = min(record.best for record in (*self._default.all(), *self._guided.all()))
         repetitions = max(
             2 * self._settings.repetitions, min(_MAX_ROUNDS, math.ceil(_FINALS_SPAN / fastest))
         )
         for part in self._in_memory(records):
             self._race(
-                [(self._finals, one) for one in part], repetitions, -1 - batches, set(), drop=False
+                [(self._finals, record) for record in part],
+                repetitions,
+                -1 - batches,
+                set(),
+                drop=False,
             )
-        for one in records:
-            if not one.done:
-                self._finals.finish(one, one.best)
-        timed = sorted((one for one in records if not one.failure), key=lambda one: one.best)
-        default = next((one for one in timed if one.key == self._space.default().key), None)
+        for record in records:
+            if not record.done:
+                self._finals.finish(record, record.best)
+        timed = sorted(
+            (record for record in records if not record.failure), key=lambda record: record.best
+        )
+        default = next(
+            (record for record in timed if record.key == self._space.default().key), None
+        )
         if default is None:
             raise TuningError("the default values could not be timed in the finals.")
         chosen, reason = choose(timed, default, self._space)
         guided = self._guided.all()
-        noise = [median_high(one.seconds) / one.best for one in self._default.all() if one.seconds]
+        noise = [
+            median_high(record.seconds) / record.best
+            for record in self._default.all()
+            if record.seconds
+        ]
         drawn = self._values(self._random)
         best_drawn = min(drawn, key=drawn.__getitem__, default=None)
         return SearchResult(
@@ -306,7 +322,7 @@ class Search:
             finalists=timed,
             guided=guided,
             random=self._random.all(),
-            best_random=next((one for one in timed if one.key == best_drawn), None),
+            best_random=next((record for record in timed if record.key == best_drawn), None),
             reason=reason,
             model_error=self._model_error(),
             noise=median_high(noise) if noise else 1.0,
@@ -316,7 +332,7 @@ class Search:
         """Divide the finalists into the fewest groups that fit into memory."""
         groups: list[list[TrialRecord]] = [[]]
         for record in records:
-            taken = sum(self._memory(one.key) for one in groups[-1])
+            taken = sum(self._memory(candidate.key) for candidate in groups[-1])
             if groups[-1] and taken + self._memory(record.key) > self._settings.memory:
                 groups.append([])
             groups[-1].append(record)
@@ -327,8 +343,8 @@ def _begin_missing(
     trials: Trials, wanted: Sequence[tuple[Key, str]], batch: int
 ) -> list[TrialRecord]:
     """Return the records of a batch, and start the missing ones."""
-    found = trials.batch(batch)
-    return found + [trials.begin(key, by, batch) for key, by in wanted[len(found) :]]
+    begun = trials.batch(batch)
+    return begun + [trials.begin(key, by, batch) for key, by in wanted[len(begun) :]]
 
 
 def _write(same: Sequence[tuple[Trials, TrialRecord]], entry: RaceEntry) -> None:

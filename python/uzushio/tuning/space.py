@@ -49,7 +49,7 @@ class Space:
             key: Candidate(key, subject.predict(self.point(key), machine))
             for key in allowed(subject, self.parameters)
         }
-        self.all = sorted(self._by_key.values(), key=lambda one: one.predicted)
+        self.all = sorted(self._by_key.values(), key=lambda candidate: candidate.predicted)
         self.remaining = self.all
         self.prune(subject.trust)
 
@@ -60,7 +60,9 @@ class Space:
         in units of the unknown common factor.
         """
         max_predicted = self.all[0].predicted * max(1.0, trust) ** 2
-        self.remaining = [one for one in self.all if one.predicted <= max_predicted]
+        self.remaining = [
+            candidate for candidate in self.all if candidate.predicted <= max_predicted
+        ]
 
     def point(self, key: Iterable[Value]) -> dict[str, Value]:
         """Return the values by name."""
@@ -81,19 +83,19 @@ class Space:
     def default(self) -> Candidate:
         """Return the default point, or the nearest allowed one with the values of the case."""
         key = self.key(self.subject.default())
-        found = self.find(key)
-        return found or min(
-            self.all, key=lambda one: sum(a != b for a, b in zip(one.key, key, strict=True))
+        candidate = self.find(key)
+        return candidate or min(
+            self.all, key=lambda point: sum(a != b for a, b in zip(point.key, key, strict=True))
         )
 
     def switched_on(self) -> list[Candidate]:
         """Return the best predicted point for each value that is not "off", pruned or not."""
-        found: dict[tuple[int, Value], Candidate] = {}
-        for one in self.all:
+        switched: dict[tuple[int, Value], Candidate] = {}
+        for candidate in self.all:
             for place, parameter in enumerate(self.parameters):
-                if parameter.off is not None and one.key[place] != parameter.off:
-                    found.setdefault((place, one.key[place]), one)
-        return list(dict.fromkeys(found.values()))
+                if parameter.off is not None and candidate.key[place] != parameter.off:
+                    switched.setdefault((place, candidate.key[place]), candidate)
+        return list(dict.fromkeys(switched.values()))
 
     def neighbours(self, key: Key) -> list[Candidate]:
         """Return remaining candidates with one parameter different from `key`, best first.
@@ -101,12 +103,12 @@ class Space:
         Numbers differ by one or two places. Parameters that act only in the neighbour have any
         value there.
         """
-        return [one for one in self.remaining if self._near(one.key, key)]
+        return [candidate for candidate in self.remaining if self._near(candidate.key, key)]
 
-    def _near(self, one: Key, other: Key) -> bool:
+    def _near(self, key: Key, other: Key) -> bool:
         changed = 0
         values = self.point(other)
-        for parameter, a, b in zip(self.parameters, one, other, strict=True):
+        for parameter, a, b in zip(self.parameters, key, other, strict=True):
             if a == b or not _acts(parameter, values):
                 continue
             places = abs(parameter.values.index(a) - parameter.values.index(b))
@@ -125,20 +127,20 @@ def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
     Raises:
         TuningError: there is no point, or more than the maximum.
     """
-    names = [one.name for one in parameters]
+    names = [parameter.name for parameter in parameters]
     last = {name: place for place, name in enumerate(names)}
     rules = [
         [rule for rule in subject.rules if max(last[n] for n in rule.names) == place]
         for place in range(len(names))
     ]
     refusals: Counter[str] = Counter()
-    found = 0
+    count = 0
     stack: list[Key] = [()]
     while stack:
         key = stack.pop()
         if len(key) == len(names):
-            found += 1
-            if found > MAX_POINTS:
+            count += 1
+            if count > MAX_POINTS:
                 raise TuningError(
                     f"{subject.room} has more than {MAX_POINTS} possible points; fix some values "
                     "in the case, or with --set."
@@ -157,7 +159,7 @@ def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
                 stack.append((*key, value))
             else:
                 refusals[refusal] += 1
-    if not found:
+    if not count:
         reason = refusals.most_common(1)[0][0] if refusals else "there is nothing to tune"
         raise TuningError(f"no values are possible with those of the case: {reason}.")
 
@@ -171,14 +173,14 @@ def with_given(parameters: Iterable[Parameter], given: Point) -> list[Parameter]
     """Return the parameters, with a single value for those set in the case."""
     return [
         replace(
-            one,
-            values=(given[one.name],),
-            default=given[one.name],
+            parameter,
+            values=(given[parameter.name],),
+            default=given[parameter.name],
             idle=None,
             only_if={},
             off=None,
         )
-        if one.name in given
-        else one
-        for one in parameters
+        if parameter.name in given
+        else parameter
+        for parameter in parameters
     ]

@@ -36,8 +36,8 @@ class History:
 
     def ranking(self) -> list[Key]:
         """Return the points without failure, fastest first."""
-        found = [key for key, value in self.values.items() if value < float("inf")]
-        return sorted(found, key=lambda key: self.values[key])
+        keys = [key for key, value in self.values.items() if value < float("inf")]
+        return sorted(keys, key=lambda key: self.values[key])
 
 
 Strategy = Callable[[Space, History], Iterator[Key]]
@@ -50,23 +50,25 @@ def predicted(space: Space, history: History) -> Iterator[Key]:
     """
     known = [*history.values, *history.planned]
     for unlike in range(len(space.names) // 2, -1, -1):
-        for one in space.remaining:
-            if not history.seen(one.key) and all(_unlike(one.key, key) > unlike for key in known):
-                known.append(one.key)
-                yield one.key
+        for candidate in space.remaining:
+            if not history.seen(candidate.key) and all(
+                _unlike(candidate.key, key) > unlike for key in known
+            ):
+                known.append(candidate.key)
+                yield candidate.key
 
 
-def _unlike(one: Key, other: Key) -> int:
+def _unlike(key: Key, other: Key) -> int:
     """Return the number of values in which two points differ."""
-    return sum(a != b for a, b in zip(one, other, strict=True))
+    return sum(a != b for a, b in zip(key, other, strict=True))
 
 
 def neighbours(space: Space, history: History) -> Iterator[Key]:
     """Propose neighbours of the best points so far, in the order of the model."""
     for best in history.ranking()[:3]:
-        for one in space.neighbours(best):
-            if not history.seen(one.key):
-                yield one.key
+        for candidate in space.neighbours(best):
+            if not history.seen(candidate.key):
+                yield candidate.key
 
 
 def tpe(space: Space, history: History) -> Iterator[Key]:
@@ -74,7 +76,7 @@ def tpe(space: Space, history: History) -> Iterator[Key]:
     distributions = distributions_of(space.parameters)
     if not distributions:
         return
-    kept = {one.key for one in space.remaining}
+    kept = {candidate.key for candidate in space.remaining}
     study = optuna.create_study(
         sampler=optuna.samplers.TPESampler(
             seed=history.seed, multivariate=True, constant_liar=True, n_startup_trials=1
@@ -107,9 +109,9 @@ def tpe(space: Space, history: History) -> Iterator[Key]:
 def at_random(space: Space, history: History) -> Iterator[Key]:
     """Propose allowed points with equal probability, as a baseline for the other strategies."""
     rng = random.Random(history.seed)
-    for one in rng.sample(space.all, len(space.all)):
-        if not history.seen(one.key):
-            yield one.key
+    for candidate in rng.sample(space.all, len(space.all)):
+        if not history.seen(candidate.key):
+            yield candidate.key
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -135,11 +137,11 @@ def propose(
     sources: dict[str, Iterator[Key]] = {}
     plan: list[tuple[Key, str]] = []
     for name in names:
-        for one in dict.fromkeys((name, "model")):
-            source = sources.setdefault(one, STRATEGIES[one](space, history))
+        for strategy in dict.fromkeys((name, "model")):
+            source = sources.setdefault(strategy, STRATEGIES[strategy](space, history))
             key = next((key for key in source if not history.seen(key)), None)
             if key is not None:
                 history.planned.add(key)
-                plan.append((key, one))
+                plan.append((key, strategy))
                 break
     return plan

@@ -52,10 +52,10 @@ def tuned_overrides(
     Raises:
         CaseError: on all ranks: the case is invalid.
     """
-    found, text = on_root(comm, lambda: _on_root(file, overrides, comm.size))
+    tuned, text = on_root(comm, lambda: _on_root(file, overrides, comm.size))
     if text and comm.rank == 0:
         say(text)
-    return found
+    return tuned
 
 
 def _on_root(file: Path, overrides: list[str], ranks: int) -> tuple[TunedOverrides, str]:
@@ -69,7 +69,11 @@ def _on_root(file: Path, overrides: list[str], ranks: int) -> tuple[TunedOverrid
         chosen, text = choose(declared, load_result(declared.subject))
     except TuningError as error:
         return TunedOverrides(), f"Tuned values are not used: {error}"
-    unset = {one.name: one.unset for one in declared.subject.parameters if one.unset is not None}
+    unset = {
+        parameter.name: parameter.unset
+        for parameter in declared.subject.parameters
+        if parameter.unset is not None
+    }
     return TunedOverrides(
         [f"{name}={value}" for name, value in chosen.items()],
         [f"{name}={unset[name]}" for name in chosen if name in unset],
@@ -83,7 +87,7 @@ def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Val
         TuningError: the stored values are none that the parameters can have.
     """
     subject, given = declared.subject, declared.given
-    open_names = [one.name for one in subject.parameters if one.name not in given]
+    open_names = [parameter.name for parameter in subject.parameters if parameter.name not in given]
     if not _has_choices(declared):
         return {}, ""
     if kept is None:
@@ -98,7 +102,10 @@ def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Val
             f"{words(given, other)}."
         )
     chosen = {name: kept.values[name] for name in open_names}
-    if any(chosen.get(one.name, one.default) not in one.values for one in subject.parameters):
+    if any(
+        chosen.get(parameter.name, parameter.default) not in parameter.values
+        for parameter in subject.parameters
+    ):
         raise damaged(subject)
     source = ""
     with contextlib.suppress(OSError):
@@ -112,12 +119,12 @@ def choose(declared: Declared, kept: TuningResult | None) -> tuple[dict[str, Val
 def _has_choices(declared: Declared) -> bool:
     """Whether a parameter that the case does not set can have more than one value."""
     given, parameters = declared.given, declared.subject.parameters
-    possible = {one.name: set(one.values) for one in parameters}
+    possible = {parameter.name: set(parameter.values) for parameter in parameters}
     possible |= {name: {value} for name, value in given.items()}
     return any(
-        len(possible[one.name]) > 1
-        and all(possible[name] & set(values) for name, values in one.only_if.items())
-        for one in parameters
+        len(possible[parameter.name]) > 1
+        and all(possible[name] & set(values) for name, values in parameter.only_if.items())
+        for parameter in parameters
     )
 
 

@@ -98,11 +98,11 @@ class Dragonfly(Machine):
     def graph(self) -> tuple[int, Indices]:
         """Return nodes and routers, and their pairs."""
         node, total = np.arange(self.size), self.groups * self.routers
-        one, other = np.triu_indices(self.routers, 1)
+        router, other = np.triu_indices(self.routers, 1)
         first = np.arange(0, total, self.routers)[:, None]
         pairs = [
             np.stack([node, self.size + node // self.nodes], axis=1),
-            self.size + np.stack([(first + one).ravel(), (first + other).ravel()], axis=1),
+            self.size + np.stack([(first + router).ravel(), (first + other).ravel()], axis=1),
         ]
         if self.groups > 1:
             start, end = np.triu_indices(self.groups, 1)

@@ -172,11 +172,11 @@ def expand(hosts: str) -> list[str]:
 
 
 def _numbers(ranges: str, hosts: str) -> Iterator[str]:
-    for one in ranges.split(","):
-        if match := _RANGE.fullmatch(one):
+    for part in ranges.split(","):
+        if match := _RANGE.fullmatch(part):
             low, high = match.groups()
             yield from (str(n).zfill(len(low)) for n in range(int(low), int(high) + 1))
-        elif one.isdigit():
-            yield one
+        elif part.isdigit():
+            yield part
         else:
-            raise PlacementError(f"the host list {hosts!r} has {one!r} where a number belongs.")
+            raise PlacementError(f"the host list {hosts!r} has {part!r} where a number belongs.")

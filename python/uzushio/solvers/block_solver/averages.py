@@ -41,10 +41,10 @@ def check_names(core: Any, asked: BlockStatistics) -> None:
             raise CaseError(f"statistics.fields: the field '{name}' {unknown(name, [*places])}")
     for pair in asked.covariances:
         if {places[name] for name in pair} not in ({"cell"}, {"vertex"}):
-            both = " and ".join(f"'{name}' (at {places[name]}s)" for name in pair)
+            pair_text = " and ".join(f"'{name}' (at {places[name]}s)" for name in pair)
             raise CaseError(
-                f"statistics.covariances: {both} are not at the same points: name two fields at "
-                "cells, or two at vertices."
+                f"statistics.covariances: {pair_text} are not at the same points: name two fields "
+                "at cells, or two at vertices."
             )
 
 
@@ -58,9 +58,9 @@ def needs(core: Any, asked: BlockStatistics, steps: int | None) -> tuple[int, in
     """
     components = {field["name"]: field["components"] for field in core.fields()}
     values = 2 * sum(components[name] for name in asked.fields)
-    for one, other in dict.fromkeys(map(tuple, asked.covariances)):
-        n, m = components[one], components[other]
-        values += n * (n + 1) // 2 if one == other else n * m
+    for first, other in dict.fromkeys(map(tuple, asked.covariances)):
+        n, m = components[first], components[other]
+        values += n * (n + 1) // 2 if first == other else n * m
     kept = [axis for axis, name in enumerate("kji") if name not in asked.over]
     points = sum(math.prod(zone["cells"][axis] for axis in kept) for zone in core.zones())
     batches = MAX_BATCHES if steps is None else min(steps // asked.every + 1, MAX_BATCHES)
@@ -86,19 +86,19 @@ def samples(
         over: axes (i, j, k) over which the mean is taken.
         comm: ranks of the solver.
     """
-    found = {}
+    results = {}
     unused = range(3 - core.dimension)
     axes = tuple(axis for axis, name in enumerate("kji") if name in over or axis in unused)
 
-    def mean(label: str, one: ZoneArray, last: str, parts: list[np.ndarray]) -> None:
+    def mean(label: str, array: ZoneArray, last: str, parts: list[np.ndarray]) -> None:
         sums = [
             (start, _sums(values, axes))
-            for (start, _), values in zip(one.array.parts, parts, strict=True)
+            for (start, _), values in zip(array.array.parts, parts, strict=True)
         ]
         gathered = comm.gather(sums)
-        spatial = one.array.shape[:3]
+        spatial = array.array.shape[:3]
         shape = [1 if axis in axes else n for axis, n in enumerate(spatial)]
-        dims = [dim for axis, dim in enumerate(_dims(core, one)[:3]) if axis not in axes]
+        dims = [dim for axis, dim in enumerate(_dims(core, array)[:3]) if axis not in axes]
         if gathered is None:
             gathered = []
         trailing = next((part.shape[4:] for rank in gathered for _, part in rank), ())
@@ -109,50 +109,50 @@ def samples(
                 total[box] = _sum(total[box], part)
         terms = np.prod([spatial[axis] for axis in axes])
         values = ((total[0] + total[1]) / terms).squeeze(axes)
-        found[label] = Sample((*dims, *([last] if trailing else [])), values)
+        results[label] = Sample((*dims, *([last] if trailing else [])), values)
 
-    for one in arrays:
-        parts = [values for _, values in one.array.parts]
-        mean(_label(one), one, "component", parts)
-        mean(_label(one) + _SQUARE, one, "component", [values * values for values in parts])
-    for one, other in _paired(arrays, pairs):
-        mean(_product(one, other), one, "pair", _products(one, other))
-    return found
+    for array in arrays:
+        parts = [values for _, values in array.array.parts]
+        mean(_label(array), array, "component", parts)
+        mean(_label(array) + _SQUARE, array, "component", [values * values for values in parts])
+    for array, other in _paired(arrays, pairs):
+        mean(_product(array, other), array, "pair", _products(array, other))
+    return results
 
 
 def _paired(
     arrays: Sequence[ZoneArray], pairs: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[ZoneArray, ZoneArray]]:
     """Yield the arrays of pairs of fields, zone by zone."""
-    by_place = {(one.field["name"], one.zone): one for one in arrays}
+    by_place = {(array.field["name"], array.zone): array for array in arrays}
     for first, second in dict.fromkeys(map(tuple, pairs)):
-        for (name, zone), one in by_place.items():
+        for (name, zone), array in by_place.items():
             if name == first:
-                yield one, by_place[second, zone]
+                yield array, by_place[second, zone]
 
 
-def _components(one: ZoneArray, other: ZoneArray) -> list[tuple[int, int]]:
+def _components(array: ZoneArray, other: ZoneArray) -> list[tuple[int, int]]:
     """Return the pairs of components whose products are averaged; those of a field once."""
     return [
         (p, q)
-        for p in range(one.field["components"])
+        for p in range(array.field["components"])
         for q in range(other.field["components"])
-        if one is not other or p <= q
+        if array is not other or p <= q
     ]
 
 
-def _products(one: ZoneArray, other: ZoneArray) -> list[np.ndarray]:
+def _products(array: ZoneArray, other: ZoneArray) -> list[np.ndarray]:
     """Return the products of components on each part, (k, j, i, pair)."""
 
     def split(array: ZoneArray, values: np.ndarray) -> np.ndarray:
         return values if array.field["components"] > 1 else values[..., np.newaxis]
 
-    found = []
-    for (_, a), (_, b) in zip(one.array.parts, other.array.parts, strict=True):
-        first, second = split(one, a), split(other, b)
-        products = [first[..., p] * second[..., q] for p, q in _components(one, other)]
-        found.append(np.stack(products, axis=-1))
-    return found
+    stacked = []
+    for (_, a), (_, b) in zip(array.array.parts, other.array.parts, strict=True):
+        first, second = split(array, a), split(other, b)
+        products = [first[..., p] * second[..., q] for p, q in _components(array, other)]
+        stacked.append(np.stack(products, axis=-1))
+    return stacked
 
 
 def dataset(
@@ -177,65 +177,67 @@ def dataset(
     import xarray as xr  # slow to import, and needed on one rank only
 
     data, coordinates = {}, {}
-    for one in arrays:
-        label, unit = _label(one), one.field["unit"]
+    for array in arrays:
+        label, unit = _label(array), array.field["unit"]
         dims, average = mean[label].dims, np.asarray(mean[label].values)
         variance = np.asarray(mean[label + _SQUARE].values) - average**2
         rms = np.sqrt(np.maximum(variance, 0.0))
         for name, what, values in ((label, "mean", average), (f"{label}_rms", "r.m.s.", rms)):
             data[name] = (dims, values, {"long_name": f"{what} of {label}", "units": unit})
-        zone = core.zones()[one.zone]
-        along = lines(core, one.zone, zone["cells"]) if zone["rectilinear"] else None
-        for dim, line, vertices in zip(_dims(core, one), along or (), one.stagger, strict=False):
+        zone = core.zones()[array.zone]
+        along = lines(core, array.zone, zone["cells"]) if zone["rectilinear"] else None
+        for dim, line, vertices in zip(
+            _dims(core, array), along or (), array.stagger, strict=False
+        ):
             if dim in dims:
                 coordinates[dim] = line if vertices else 0.5 * (line[1:] + line[:-1])
-    for one, other in _paired(arrays, pairs):
-        name, (dims, values) = _product(one, other), _covariance(one, other, mean)
-        unit = " ".join(x.field["unit"] for x in (one, other) if x.field["unit"] != "1") or "1"
-        text = f"covariance of {_label(one)} and {_label(other)}"
+    for array, other in _paired(arrays, pairs):
+        name, (dims, values) = _product(array, other), _covariance(array, other, mean)
+        unit = " ".join(x.field["unit"] for x in (array, other) if x.field["unit"] != "1") or "1"
+        text = f"covariance of {_label(array)} and {_label(other)}"
         data[name] = (dims, values, {"long_name": text, "units": unit})
     return xr.Dataset(data, coords=coordinates, attrs=attributes)
 
 
 def _covariance(
-    one: ZoneArray, other: ZoneArray, mean: Mapping[str, Sample]
+    array: ZoneArray, other: ZoneArray, mean: Mapping[str, Sample]
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Return axes and values of the covariances of two fields' components."""
-    counts = [x.field["components"] for x in (one, other)]
-    products = mean[_product(one, other)]
+    counts = [x.field["components"] for x in (array, other)]
+    products = mean[_product(array, other)]
     factors = [
         np.asarray(mean[_label(x)].values)[(...,) if n > 1 else (..., np.newaxis)]
-        for x, n in zip((one, other), counts, strict=True)
+        for x, n in zip((array, other), counts, strict=True)
     ]
-    found = np.empty((*factors[0].shape[:-1], *counts))
-    for number, (p, q) in enumerate(_components(one, other)):
+    covariances = np.empty((*factors[0].shape[:-1], *counts))
+    for number, (p, q) in enumerate(_components(array, other)):
         values = products.values[..., number] - factors[0][..., p] * factors[1][..., q]
-        found[..., p, q] = values
-        if one is other:
-            found[..., q, p] = values
+        covariances[..., p, q] = values
+        if array is other:
+            covariances[..., q, p] = values
     several = [name for name, n in zip(COMPONENTS, counts, strict=True) if n > 1]
     if len(several) == 1:
         several = ["component"]
     kept = [n for n in counts if n > 1]
-    return (*products.dims[:-1], *several), found.reshape(*found.shape[:-2], *kept)
+    return (*products.dims[:-1], *several), covariances.reshape(*covariances.shape[:-2], *kept)
 
 
-def _product(one: ZoneArray, other: ZoneArray) -> str:
-    return f"covariance_{_label(one)}_{_label(other)}"
+def _product(array: ZoneArray, other: ZoneArray) -> str:
+    return f"covariance_{_label(array)}_{_label(other)}"
 
 
-def _label(one: ZoneArray) -> str:
-    return one.name.replace("/", "_")  # of one group in Zarr
+def _label(array: ZoneArray) -> str:
+    return array.name.replace("/", "_")  # of one group in Zarr
 
 
-def _dims(core: Any, one: ZoneArray) -> list[str]:
+def _dims(core: Any, array: ZoneArray) -> list[str]:
     """Return names of the axes: x, y, z if these are the axes of the zone, else i, j, k."""
     zones = core.zones()
-    prefix = f"{zones[one.zone]['name']}_" if len(zones) > 1 else ""
-    names = "zyx" if zones[one.zone]["rectilinear"] else "kji"
-    staggered = zip(names, one.stagger, strict=True)
+    prefix = f"{zones[array.zone]['name']}_" if len(zones) > 1 else ""
+    names = "zyx" if zones[array.zone]["rectilinear"] else "kji"
+    staggered = zip(names, array.stagger, strict=True)
     dims = [f"{prefix}{name}{'_vertex' if vertices else ''}" for name, vertices in staggered]
-    return [*dims, "component"][: len(one.array.shape)]
+    return [*dims, "component"][: len(array.array.shape)]
 
 
 def _box(start: tuple[int, ...], extents: tuple[int, ...], axes: tuple[int, ...]) -> list[slice]:
@@ -249,7 +251,7 @@ def _box(start: tuple[int, ...], extents: tuple[int, ...], axes: tuple[int, ...]
 def _sums(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """Return double-double sums along axes, which remain with extent 1: (high and low, …)."""
     sums = np.stack([values, np.zeros_like(values)])
-    for axis in (one + 1 for one in axes):
+    for axis in (number + 1 for number in axes):
         while (n := sums.shape[axis]) > 1:
             half = n // 2
             pieces = np.split(sums, [half, 2 * half], axis)
@@ -257,11 +259,11 @@ def _sums(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return sums
 
 
-def _sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _sum(addend: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the sums of double-double numbers (high, low)."""
-    a, b = one[0], other[0]
+    a, b = addend[0], other[0]
     total = a + b
     back = total - a
-    lost = (a - (total - back)) + (b - back) + one[1] + other[1]
+    lost = (a - (total - back)) + (b - back) + addend[1] + other[1]
     high = total + lost
     return np.stack([high, lost - (high - total)])

@@ -42,11 +42,11 @@ def interpolated(
             at_vertices, stored, shape, start, count, strict=True
         )
     ]
-    lower = tuple(int(one.begin.min()) for one in weights)
-    upper = tuple(int(one.begin.max()) + one.terms for one in weights)
+    lower = tuple(int(axis_weights.begin.min()) for axis_weights in weights)
+    upper = tuple(int(axis_weights.begin.max()) + axis_weights.terms for axis_weights in weights)
     values = read(lower, tuple(b - a for a, b in zip(lower, upper, strict=True)))
-    for axis, one in enumerate(weights):
-        values = np.moveaxis(one.apply(np.moveaxis(values, axis, 0), lower[axis]), 0, axis)
+    for axis, axis_weights in enumerate(weights):
+        values = np.moveaxis(axis_weights.apply(np.moveaxis(values, axis, 0), lower[axis]), 0, axis)
     return values
 
 

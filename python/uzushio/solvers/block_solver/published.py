@@ -36,11 +36,11 @@ def fields(core: Any) -> dict[str, Field]:
 
 def meshes(core: Any, blocks: Sequence[ZoneBlock]) -> dict[str, Mesh]:
     """Return one mesh per zone, with these blocks."""
-    found = {}
+    by_name = {}
     for number, zone in enumerate(core.zones()):
         name = zone["name"]
         given = lines(core, number, zone["cells"]) if zone["rectilinear"] else None
-        found[name] = Mesh(
+        by_name[name] = Mesh(
             name,
             Box((0, 0, 0), zone["cells"]),
             core.dimension,
@@ -49,7 +49,7 @@ def meshes(core: Any, blocks: Sequence[ZoneBlock]) -> dict[str, Mesh]:
             blocks=tuple(box for of, box in blocks if of == number),
             blocks_of="element",
         )
-    return found
+    return by_name
 
 
 def lines(core: Any, zone: int, cells: Sequence[int]) -> Lines | None:
@@ -69,11 +69,11 @@ def lines(core: Any, zone: int, cells: Sequence[int]) -> Lines | None:
     return lines[0], lines[1], lines[2]
 
 
-def are_close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def are_close(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether the vertices of zones are the same up to rounding."""
-    if one.keys() != other.keys():
+    if first.keys() != other.keys():
         return False
-    values = [np.array([[*corners[name]] for name in sorted(one)]) for corners in (one, other)]
+    values = [np.array([[*corners[name]] for name in sorted(first)]) for corners in (first, other)]
     size = float(np.ptp(values[0].reshape(-1, 3), axis=0).max())
     rounding = 4.0 * np.finfo(float).eps * float(np.abs(values[0]).max())
     return bool(np.allclose(values[0], values[1], rtol=0, atol=1e-9 * size + rounding))

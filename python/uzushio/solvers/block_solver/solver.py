@@ -101,32 +101,32 @@ class BlockSolver(Solver):
     def _make(cls, case: Case, solver: BlockSolver | None = None) -> Any:
         """Return the compiled core; without `solver` it cannot be set up."""
         try:
-            found = cls.compiled(case)
-            if found is not None and found.uzushio_version != uzushio.__version__:
+            core = cls.compiled(case)
+            if core is not None and core.uzushio_version != uzushio.__version__:
                 raise CaseError(
-                    f"{cls.__name__} was compiled with Uzushio {found.uzushio_version}, and this "
+                    f"{cls.__name__} was compiled with Uzushio {core.uzushio_version}, and this "
                     f"is {uzushio.__version__}: build its package again."
                 )
-            if found is None:
+            if core is None:
                 methods = ("initial", "rhs", "stable_dt", "derive")
                 calls = [_method(solver, name) for name in methods]
-                found = _core.domain.BlockSolver(cls.declare(case), *calls)
-            found.fields()  # raises if the mesh is invalid
+                core = _core.domain.BlockSolver(cls.declare(case), *calls)
+            core.fields()  # raises if the mesh is invalid
             if isinstance(case.time, BlockTime) and case.time.scheme is not None:
-                found.use_scheme(case.time.scheme)
+                core.use_scheme(case.time.scheme)
         except UzushioError:
             raise
         except (ValueError, RuntimeError) as error:
             raise CaseError(f"The mesh or the fields are not usable: {error}.") from error
-        averages.check_names(found, _statistics(case))
-        return found
+        averages.check_names(core, _statistics(case))
+        return core
 
     @classmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
         """Return blocks, imbalance, memory and communication of a case on `ranks` ranks."""
         core = cls._make(case)
         try:
-            found = core.estimate(ranks)
+            cost = core.estimate(ranks)
         except (ValueError, RuntimeError) as error:
             raise CaseError(f"{error}; use fewer ranks.") from error
         offer = cls._offer(core)
@@ -137,13 +137,13 @@ class BlockSolver(Solver):
         cells = sum(mesh.elements.size for mesh in offer.meshes.values())
         in_memory, stored = averages.needs(core, _statistics(case), case.time.steps)
         return Estimate(
-            grid=f"{cells:,} cells in {len(offer.meshes)} zones, cut into {found['blocks']} blocks "
-            f"on {ranks} ranks; imbalance {found['imbalance']:.3f} (largest share of a rank over "
+            grid=f"{cells:,} cells in {len(offer.meshes)} zones, cut into {cost['blocks']} blocks "
+            f"on {ranks} ranks; imbalance {cost['imbalance']:.3f} (largest share of a rank over "
             "the mean)",
-            memory_per_rank=found["bytes"],
-            field_arrays=found["bytes"] / (8 * found["cells"]),
+            memory_per_rank=cost["bytes"],
+            field_arrays=cost["bytes"] / (8 * cost["cells"]),
             traffic={
-                "halo": Traffic(found["halo_messages"], found["halo_bytes"]),
+                "halo": Traffic(cost["halo_messages"], cost["halo_bytes"]),
                 "reduction": Traffic(1, 16),
             },
             checkpoint_bytes=stored_bytes(core) + stored,
@@ -229,7 +229,7 @@ class BlockSolver(Solver):
 
     def write_coordinates(self, mesh: str, block: int, out: np.ndarray) -> None:
         """Write x, y and z of the vertices of a block."""
-        zone = [found["name"] for found in self.core.zones()].index(mesh)
+        zone = [known_zone["name"] for known_zone in self.core.zones()].index(mesh)
         boxes = [box for number, box in self._blocks if number == zone]
         self.core.write_vertices(zone, boxes[block].start, out)
 
@@ -241,7 +241,7 @@ class BlockSolver(Solver):
         if self._derived_step != self.step_index:
             self.core.update_derived(output=False)
         return State(
-            {one.name: one.array for one in self._arrays(whole=False)},
+            {array.name: array.array for array in self._arrays(whole=False)},
             {
                 "step": self.step_index,
                 "time": self.time,
@@ -308,20 +308,20 @@ class BlockSolver(Solver):
 
     def _vertices(self, name: str) -> dict[str, list[float]]:
         """Return the positions of the vertices in `_VERTICES` of each zone."""
-        found, quarters = {}, _VERTICES[name]
+        by_zone, quarters = {}, _VERTICES[name]
         for number, zone in enumerate(self.core.zones()):
             at = np.empty((len(quarters), 1, 1, 1, 3))
             for quarter, out in zip(quarters, at, strict=True):
                 vertex = tuple(quarter * count // 4 for count in zone["cells"])
                 self.core.write_vertices(number, vertex, out)
-            found[zone["name"]] = at.ravel().tolist()
-        return found
+            by_zone[zone["name"]] = at.ravel().tolist()
+        return by_zone
 
     def _arrays(self, whole: bool, output: bool = False) -> Iterator[ZoneArray]:
         """Yield the arrays of a checkpoint, or those of the output as well."""
-        for one in zone_arrays(self.core, self._blocks, self._block_cells, whole):
-            if output or one.field["kind"] != "output":
-                yield one
+        for array in zone_arrays(self.core, self._blocks, self._block_cells, whole):
+            if output or array.field["kind"] != "output":
+                yield array
 
     def parameters(self) -> Mapping[str, Parameter]:
         """Return the CFL number or the length of a step.
@@ -355,7 +355,7 @@ class BlockSolver(Solver):
     def sample(self) -> Mapping[str, Sample]:
         """Return means of fields, their squares and products, of `statistics` (collective)."""
         arrays, asked = self._averaged(), _statistics(self.case)
-        if any(one.field["kind"] in _DERIVED for one in arrays):
+        if any(array.field["kind"] in _DERIVED for array in arrays):
             self._update_derived()
         return averages.samples(self.core, arrays, asked.covariances, asked.over, self.comm)
 
@@ -367,7 +367,7 @@ class BlockSolver(Solver):
 
     def _averaged(self) -> list[ZoneArray]:
         names = _statistics(self.case).fields
-        return [one for one in self._arrays(False, output=True) if one.field["name"] in names]
+        return [array for array in self._arrays(False, output=True) if array.field["name"] in names]
 
 
 @contextmanager
@@ -405,5 +405,5 @@ def _read(
 
 def _statistics(case: Case) -> BlockStatistics:
     """Return what is averaged; nothing if the case has no such section."""
-    found = case.statistics
-    return found if isinstance(found, BlockStatistics) else BlockStatistics()
+    statistics = case.statistics
+    return statistics if isinstance(statistics, BlockStatistics) else BlockStatistics()

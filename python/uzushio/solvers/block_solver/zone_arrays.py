@@ -116,11 +116,11 @@ def _chunks(shape: Sequence[int], cells: Sequence[int], block: Sequence[int]) ->
         cells: extents k, j, i of its zone.
         block: the largest extents k, j, i of a block.
     """
-    found = list(shape)
+    chunks = list(shape)
     for axis, (n, m) in enumerate(zip(cells, block, strict=True)):
         blocks = -(-n // int(m))
-        found[axis] = -(-shape[axis] // blocks)
+        chunks[axis] = -(-shape[axis] // blocks)
     for axis in (0, 1):
-        line = 8 * math.prod(found[axis + 1 :])
-        found[axis] = max(1, min(found[axis], MAX_BYTES // line))
-    return tuple(found)
+        line = 8 * math.prod(chunks[axis + 1 :])
+        chunks[axis] = max(1, min(chunks[axis], MAX_BYTES // line))
+    return tuple(chunks)

@@ -190,7 +190,7 @@ class Decomposition(Section):
     network: Network = Network()
 
     @model_validator(mode="after")
-    def _both(self) -> Self:
+    def _require_both(self) -> Self:
         if (self.py is None) != (self.pz is None):
             raise ValueError("needs both of 'py' and 'pz', or none of them")
         return self

@@ -93,7 +93,7 @@ def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
     """
     given, node = case.numerics.scheme, ranks_per_node(case, ranks)
     schemes = SCHEMES if given == "auto" else (given,)
-    found, reason = [], ""
+    candidates, reason = [], ""
     for py, pz in _fitting(case, ranks):
         for scheme in schemes if pz > 1 else schemes[:1]:  # all are the same on one rank in z
             try:
@@ -102,17 +102,22 @@ def predictions(case: ChannelCase, ranks: int) -> list[Prediction]:
                 reason = str(error)
                 continue
             counts = need.traffic
-            found.append(predict(case, (py, pz), scheme, need.bytes, counts, node, thread_count()))
-    if not found:
+            candidates.append(
+                predict(case, (py, pz), scheme, need.bytes, counts, node, thread_count())
+            )
+    if not candidates:
         raise CaseError(f"grid: {reason}.")
     limit = case.decomposition.memory_per_rank or float("inf")
-    least = min(one.memory for one in found)
+    least = min(candidate.memory for candidate in candidates)
     if least > limit:
         raise CaseError(
             f"decomposition.memory_per_rank: got {show_size(limit)}, but on {ranks} ranks at least "
             f"{show_size(least)} are needed; use more ranks."
         )
-    return sorted((one for one in found if one.memory <= limit), key=lambda one: one.seconds)
+    return sorted(
+        (candidate for candidate in candidates if candidate.memory <= limit),
+        key=lambda candidate: candidate.seconds,
+    )
 
 
 def _fitting(case: ChannelCase, ranks: int) -> list[tuple[int, int]]:

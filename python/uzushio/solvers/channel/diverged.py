@@ -29,8 +29,8 @@ def error(solver: ChannelSolver, last_cfl: float) -> SolverDivergedError:
     rate[~np.isfinite(rate)] = np.inf
     worst = np.unravel_index(np.argmax(rate), rate.shape)
     k, j, i = (int(n) for n in worst)
-    found = float(rate[worst]), k + start[0], j + start[1], i
-    rate_there, k, j, i = max(solver.comm.allgather(found))
+    largest = float(rate[worst]), k + start[0], j + start[1], i
+    rate_there, k, j, i = max(solver.comm.allgather(largest))
     value = "not finite" if np.isinf(rate_there) else "growing without limit"
     place = f"x = {i * grid.lx / grid.nx:.4g}, y = {j * grid.ly / grid.ny:.4g}, z = "
     place += f"{0.5 * (faces[k] + faces[k + 1]):.4g} (cell {i}, {j}, {k})"

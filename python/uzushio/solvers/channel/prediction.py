@@ -162,7 +162,8 @@ def ranking(case: ChannelCase, ranked: Sequence[Prediction], ranks: int) -> str:
     """Return a sentence with the predicted times of the chosen process grid and the next ones."""
     best = ranked[0]
     others = ", ".join(
-        f"{one.py} x {one.pz} {one.scheme} {show_time(one.seconds)}" for one in ranked[1:4]
+        f"{candidate.py} x {candidate.pz} {candidate.scheme} {show_time(candidate.seconds)}"
+        for candidate in ranked[1:4]
     )
     return (
         f"predicted time of a step with {ranks_per_node(case, ranks)} ranks a node: "

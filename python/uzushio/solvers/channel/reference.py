@@ -91,8 +91,8 @@ class Profiles:
             z: height in wall units.
             within: maximum relative distance of heights; None is returned beyond it.
         """
-        found = [one for one in self.spectra if one.axis == axis]
-        best = min(found, key=lambda one: abs(one.z - z), default=None)
+        candidates = [spectrum for spectrum in self.spectra if spectrum.axis == axis]
+        best = min(candidates, key=lambda spectrum: abs(spectrum.z - z), default=None)
         return best if best is not None and abs(best.z - z) <= within * z else None
 
 
@@ -137,12 +137,12 @@ def _spectra(file: str) -> tuple[Spectrum, ...]:
         return ()
     _, columns, rows = _table(file)
     places = dict.fromkeys((row[0], float(row[1])) for row in rows)
-    found = []
+    spectra = []
     for axis, z in places:
         own = [row[2:] for row in rows if (row[0], float(row[1])) == (axis, z)]
         data = dict(zip(columns[2:], np.array(own, float).T, strict=True))
-        found.append(Spectrum(axis, z, data.pop("k"), data))
-    return tuple(found)
+        spectra.append(Spectrum(axis, z, data.pop("k"), data))
+    return tuple(spectra)
 
 
 def nearest(re_tau: float, *, budget: bool = False, within: float = 0.1) -> Profiles | None:
@@ -153,8 +153,8 @@ def nearest(re_tau: float, *, budget: bool = False, within: float = 0.1) -> Prof
         budget: consider only references that have a budget of turbulent kinetic energy.
         within: maximum relative distance; None is returned beyond it.
     """
-    found = [one for one in map(load, NAMES) if one.budget or not budget]
-    best = min(found, key=lambda one: abs(one.re_tau - re_tau))
+    references = [reference for reference in map(load, NAMES) if reference.budget or not budget]
+    best = min(references, key=lambda reference: abs(reference.re_tau - re_tau))
     return best if abs(best.re_tau - re_tau) <= within * re_tau else None
 
 

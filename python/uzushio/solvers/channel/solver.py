@@ -285,9 +285,9 @@ class ChannelSolver(Solver):
         bulk = 0.0
         if self.core.waves[0] == 0:
             bulk = interpolation.bulk_velocity(faces[first], faces[end])
-        bulk, found = self.comm.allreduce(bulk), self.core.bulk_velocity()
-        if self.core.waves[0] == 0 and found != 0.0:
-            self.core.spectral("u")[:, 0, 0, 0] *= bulk / found
+        bulk, current = self.comm.allreduce(bulk), self.core.bulk_velocity()
+        if self.core.waves[0] == 0 and current != 0.0:
+            self.core.spectral("u")[:, 0, 0, 0] *= bulk / current
         self._resume(attributes)
         self.core.project()
         self.core.reset_traffic()

@@ -75,8 +75,8 @@ class ChannelSubject(Subject):
             _choice(_TRANSPOSES, tuple(TRANSPOSES), "auto", shared, "auto"),
         ]
         if case.numerics.transpose_precision == "auto":
-            one = _choice(_PRECISION, ("double", "single"), "double", shared, "double")
-            self.parameters.append(replace(one, off="double"))
+            precision = _choice(_PRECISION, ("double", "single"), "double", shared, "double")
+            self.parameters.append(replace(precision, off="double"))
         self.rules = (
             Rule((_PY, _PZ), self._does_not_fit),
             Rule((_PY, _PZ, _SCHEME, _TRANSPOSES), self._is_too_large),
@@ -101,8 +101,8 @@ class ChannelSubject(Subject):
         case, grid, scheme = with_point(self.case, point), _grid(point), str(point[_SCHEME])
         need = estimate_needs(case, *grid, scheme)
         node, threads = ranks_per_node(case, self.ranks), thread_count()
-        one = predict(case, grid, scheme, need.bytes, need.traffic, node, threads)
-        return one.seconds * self.steps
+        prediction = predict(case, grid, scheme, need.bytes, need.traffic, node, threads)
+        return prediction.seconds * self.steps
 
     def _does_not_fit(self, py: int, pz: int) -> str | None:
         most_py, most_pz = self._limits

@@ -37,7 +37,7 @@ def check(observations: Observations, own_shape: tuple[int, int]) -> None:
         _must_be_rows("weight", weight)
         # One step at a time limits the memory of temporaries.
         layers = weight if weight.ndim == 3 else weight[np.newaxis]
-        good = all(bool(np.isfinite(one).all() and (one >= 0).all()) for one in layers)
+        good = all(bool(np.isfinite(layer).all() and (layer >= 0).all()) for layer in layers)
     else:
         good = 0 <= float(weight) < np.inf
     if not observations.huber > 0.0:

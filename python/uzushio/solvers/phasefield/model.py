@@ -105,12 +105,12 @@ class Model:
 
     def counters(self) -> Counters:
         """Return the counters of this rank's sweeps so far."""
-        found = self._core.counters()
+        counters = self._core.counters()
         return Counters(
-            messages=found.messages,
-            bytes=found.bytes,
-            points=found.points,
-            redundant=found.redundant,
+            messages=counters.messages,
+            bytes=counters.bytes,
+            points=counters.points,
+            redundant=counters.redundant,
         )
 
     def inverse_smoothing(self, strength: float) -> Callable[[Field], None]:
@@ -263,8 +263,10 @@ class Model:
             states = readable(trajectory, self, first, last, replay=keep is None)
             kept = writable(keep, self, first, last)
         with self._sweeping():
-            found = self._core.adjoint(adjoint, m, first, last, states, observed, kept, with_misfit)
-        return found.misfit, found.gradient
+            result = self._core.adjoint(
+                adjoint, m, first, last, states, observed, kept, with_misfit
+            )
+        return result.misfit, result.gradient
 
     def tangent(
         self,

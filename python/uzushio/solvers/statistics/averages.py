@@ -60,18 +60,19 @@ class TimeAverage:
         if self.samples == 1:
             self._mean = {
                 name: Sample(
-                    one.dims, np.array(with_nan(one.values, name), _accumulator(one.values))
+                    quantity.dims,
+                    np.array(with_nan(quantity.values, name), _accumulator(quantity.values)),
                 )
-                for name, one in sample.items()
+                for name, quantity in sample.items()
             }
             return
         if sample.keys() != self._mean.keys():
             raise ValueError(f"samples changed from {list(self._mean)} to {list(sample)}")
-        for name, one in sample.items():
+        for name, quantity in sample.items():
             mean = self._mean[name].values
-            if np.shape(one.values) != mean.shape:
+            if np.shape(quantity.values) != mean.shape:
                 raise ValueError(f"the sample '{name}' changed its shape from {mean.shape}")
-            mean += (with_nan(one.values, name) - mean) * (weight / self._weight)
+            mean += (with_nan(quantity.values, name) - mean) * (weight / self._weight)
 
     def mean(self) -> Mapping[str, Sample]:
         """Return the averages so far; empty before the first sample."""
@@ -86,11 +87,11 @@ class TimeAverage:
     def correlation_times(self) -> dict[str, float]:
         """Return each average's correlation time in samples, the median over its elements."""
         times = self.batches.correlation_times()
-        found = {}
-        for name, one in self._parts(times):
-            known = one[np.isfinite(one)]
-            found[name] = float(np.median(known)) if known.size else float("nan")
-        return found
+        by_name = {}
+        for name, part in self._parts(times):
+            known = part[np.isfinite(part)]
+            by_name[name] = float(np.median(known)) if known.size else float("nan")
+        return by_name
 
     def _vector(self, sample: Mapping[str, Sample]) -> np.ndarray:
         """Return all values as one vector of doubles, two for a complex value."""
@@ -98,7 +99,7 @@ class TimeAverage:
             np.ascontiguousarray(with_nan(sample[name].values, name), self._mean[name].values.dtype)
             for name in sorted(self._mean)
         )
-        return np.concatenate([one.reshape(-1).view(np.float64) for one in values])
+        return np.concatenate([array.reshape(-1).view(np.float64) for array in values])
 
     def _parts(self, vector: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Yield the name and the part of the vector of each average."""
@@ -122,8 +123,8 @@ class TimeAverage:
 
     def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return arrays and JSON values for `restore`."""
-        arrays = {name: one.values for name, one in self._mean.items()}
-        dims = {name: list(one.dims) for name, one in self._mean.items()}
+        arrays = {name: mean.values for name, mean in self._mean.items()}
+        dims = {name: list(mean.dims) for name, mean in self._mean.items()}
         notes: dict[str, Any] = {"samples": self.samples, "dims": dims}
         if self.times is not None:
             notes["times"] = list(self.times)

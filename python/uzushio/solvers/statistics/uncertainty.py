@@ -49,8 +49,8 @@ def derive(derivation: Derivation, average: TimeAverage) -> xr.Dataset | None:
     whole = derivation(average.mean(), average.samples)
     if whole is None:
         return None
-    found = [derivation(mean, average.samples) for mean in average.leave_one_out()]
-    replicates = [one for one in found if one is not None]
+    derived = [derivation(mean, average.samples) for mean in average.leave_one_out()]
+    replicates = [replicate for replicate in derived if replicate is not None]
     if replicates:
         _add_intervals(whole, replicates)
     return _described(whole, average, len(replicates))
@@ -60,13 +60,13 @@ def _add_intervals(whole: xr.Dataset, replicates: list[xr.Dataset]) -> None:
     """Add the replicates of all variables and attributes, and the half widths."""
     for name in list(whole.data_vars):
         dims = whole[name].dims
-        values = np.stack([one[name].values for one in replicates])
+        values = np.stack([replicate[name].values for replicate in replicates])
         _add(whole, str(name), ("group", *map(str, dims)), values)
         width = quantile(len(replicates) - 1) * standard_error(values)
         note = {"long_name": f"half width of the 95 % confidence interval of {name}"}
         whole[f"{name}{HALF_WIDTH}"] = (dims, width, note)
     for name, value in list(whole.attrs.items()):
-        values = np.array([one.attrs.get(name) for one in replicates])
+        values = np.array([replicate.attrs.get(name) for replicate in replicates])
         if isinstance(value, float) and np.ptp(values) > 0.0:
             _add(whole, name, ("group",), values)
             whole.attrs[f"{name}{HALF_WIDTH}"] = float(
@@ -102,11 +102,11 @@ def replicates(statistics: xr.Dataset) -> Iterator[xr.Dataset]:
     """Yield, for each group of batches, the statistics without it, under the original names."""
     names = [str(name) for name in statistics.data_vars if str(name).startswith(REPLICATES)]
     for group in range(statistics.sizes.get("group", 0)):
-        one = statistics[names].isel(group=group)
-        one = one.rename({name: name.removeprefix(REPLICATES) for name in names})
-        attributes = [name for name in one.data_vars if name in statistics.attrs]
-        varied = {str(name): float(one[name]) for name in attributes}
-        yield one.drop_vars(attributes).assign_attrs(statistics.attrs | varied)
+        replicate = statistics[names].isel(group=group)
+        replicate = replicate.rename({name: name.removeprefix(REPLICATES) for name in names})
+        attributes = [name for name in replicate.data_vars if name in statistics.attrs]
+        varied = {str(name): float(replicate[name]) for name in attributes}
+        yield replicate.drop_vars(attributes).assign_attrs(statistics.attrs | varied)
 
 
 def half_width(
@@ -121,7 +121,7 @@ def half_width(
     Returns:
         An array of the shape of the function's result; None if there are no replicates.
     """
-    values = [np.asarray(function(one)) for one in without]
+    values = [np.asarray(function(dataset)) for dataset in without]
     if not values:
         return None
     return quantile(len(values) - 1) * standard_error(np.stack(values))

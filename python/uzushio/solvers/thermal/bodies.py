@@ -48,9 +48,9 @@ class _Body(Section):
         if scalar in self.values:
             return _core.thermal.BodyCondition("fixed", self.values[scalar])
         if scalar in self.conduction:
-            one = self.conduction[scalar]
+            conduction = self.conduction[scalar]
             return _core.thermal.BodyCondition(
-                "conjugate", one.source, one.conductivity, one.capacity
+                "conjugate", conduction.source, conduction.conductivity, conduction.capacity
             )
         return _core.thermal.BodyCondition("flux", self.fluxes.get(scalar, 0.0))
 

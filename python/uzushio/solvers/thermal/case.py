@@ -172,7 +172,7 @@ class Boundary(Section):
             if given and self.type not in types:
                 raise ValueError(
                     f"'{key}' has no effect at type '{self.type}': remove it, or use type "
-                    f"{' or '.join(repr(one) for one in types)}"
+                    f"{' or '.join(repr(kind) for kind in types)}"
                 )
         return self
 
@@ -342,10 +342,12 @@ class ThermalCase(BlockCase):
                         f"{scalar} has more than one of value, flux and conduction",
                         ("bodies", name),
                     )
-        for side, one in self.boundaries.items():
-            both = sorted(set(one.values) & set(one.fluxes))
-            if both:
-                raise SettingsError(f"{both[0]} has a value and a flux", ("boundaries", side))
+        for side, boundary in self.boundaries.items():
+            conflicting = sorted(set(boundary.values) & set(boundary.fluxes))
+            if conflicting:
+                raise SettingsError(
+                    f"{conflicting[0]} has a value and a flux", ("boundaries", side)
+                )
         return self
 
     def _scalar_names(self) -> Iterator[tuple[KeyPath, list[str]]]:
@@ -354,9 +356,9 @@ class ThermalCase(BlockCase):
         yield ("initial", "gradients"), list(self.initial.gradients)
         noise = [name for name in self.initial.noise if name != "velocity"]
         yield ("initial", "noise"), noise
-        for side, one in self.boundaries.items():
-            yield ("boundaries", side, "values"), list(one.values)
-            yield ("boundaries", side, "fluxes"), list(one.fluxes)
+        for side, boundary in self.boundaries.items():
+            yield ("boundaries", side, "values"), list(boundary.values)
+            yield ("boundaries", side, "fluxes"), list(boundary.fluxes)
         for name, body in self.bodies.items():
             yield ("bodies", name, "values"), list(body.values)
             yield ("bodies", name, "fluxes"), list(body.fluxes)
@@ -388,7 +390,7 @@ class ThermalCase(BlockCase):
                     advice = "; 'scale' is 0.001 for a file in millimetres and a case in metres"
                 raise SettingsError(
                     f"the body {misfit}: it reaches over {_extents(reach)}, the box over "
-                    f"{_extents([(one[0], one[-1]) for one in faces])}{advice}",
+                    f"{_extents([(line[0], line[-1]) for line in faces])}{advice}",
                     ("bodies", name),
                 )
         return self

@@ -80,17 +80,17 @@ class InitialFields:
 
     def _positions(self, indices: list[np.ndarray], face: int | None) -> list[np.ndarray]:
         """Return x, y and z, which broadcast to (k, j, i); z is 0 in two dimensions."""
-        found = []
+        positions = []
         for axis, index in enumerate(indices):
             shape = [1, 1, 1]
             shape[2 - axis] = -1
             if axis >= len(self._faces):
-                found.append(np.zeros((1, 1, 1)))
+                positions.append(np.zeros((1, 1, 1)))
                 continue
             faces = self._faces[axis]
             line = faces if axis == face else 0.5 * (faces[1:] + faces[:-1])
-            found.append(line[index].reshape(shape))
-        return found
+            positions.append(line[index].reshape(shape))
+        return positions
 
     def _scripted(
         self, name: str, indices: list[np.ndarray], face: int | None, values: np.ndarray

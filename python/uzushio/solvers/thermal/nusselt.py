@@ -11,17 +11,17 @@ def nusselt_factors(case: ThermalCase, scalar: str) -> dict[str, float]:
     The Nusselt number is the flux over that of conduction between two opposite walls with different
     values. Boundaries of other axes have none.
     """
-    found: dict[str, float] = {}
+    by_wall: dict[str, float] = {}
     for axis, section in zip(AXES, case.grid.axes, strict=False):
         sides = (f"{axis}-min", f"{axis}-max")
         walls = [case.boundaries.get(side) for side in sides]  # type: ignore[call-overload]
-        if not all(one and one.type == "wall" and scalar in one.values for one in walls):
+        if not all(wall and wall.type == "wall" and scalar in wall.values for wall in walls):
             continue
-        first, second = (one.values[scalar] for one in walls)
+        first, second = (wall.values[scalar] for wall in walls)
         if first == second:
             continue
         faces = section.positions()
         length = float(faces[-1] - faces[0])
         factor = length / (case.scalars[scalar].diffusivity * (first - second))
-        found |= {sides[0]: factor, sides[1]: -factor}
-    return found
+        by_wall |= {sides[0]: factor, sides[1]: -factor}
+    return by_wall

@@ -78,36 +78,39 @@ def focus(case: ThermalCase) -> list[float]:
 
     It is the middle of the bounds of all bodies, moved into the box; without bodies of the box.
     """
-    found = []
+    point = []
     for section, (low, high) in zip(case.grid.axes, reach(case), strict=True):
         faces = section.positions()
-        found.append(float(np.clip(0.5 * (low + high), faces[0], faces[-1])))
-    return found
+        point.append(float(np.clip(0.5 * (low + high), faces[0], faces[-1])))
+    return point
 
 
 def reach(case: ThermalCase) -> list[tuple[float, float]]:
     """Return the bounds of all bodies along each axis; of the box if there are none, or no end."""
     bounds = np.array([body.surface().corners for body in case.bodies.values()])
-    found = []
+    ranges = []
     for axis, section in enumerate(case.grid.axes):
         faces = section.positions()
         ends = (faces[0], faces[-1])
         if len(bounds):
             given = bounds[:, 0, axis].min(), bounds[:, 1, axis].max()
             ends = tuple(a if isfinite(a) else b for a, b in zip(given, ends, strict=True))
-        found.append((float(ends[0]), float(ends[1])))
-    return found
+        ranges.append((float(ends[0]), float(ends[1])))
+    return ranges
 
 
-def window(case: ThermalCase, one: Plane) -> list[tuple[float, float]]:
+def window(case: ThermalCase, plane: Plane) -> list[tuple[float, float]]:
     """Return the part of a plane that pictures show: around small bodies, and to the outflow."""
     ends = reach(case)
     around = _AROUND * max(high - low for low, high in ends)
     shown = []
-    for axis, edges in zip(one.axes, one.edges, strict=True):
+    for axis, edges in zip(plane.axes, plane.edges, strict=True):
         low, high = ends[axis][0] - around, ends[axis][1] + around
         below, above = (
-            any(side == name and one.type == "outflow" for side, one in case.boundaries.items())
+            any(
+                side == name and boundary.type == "outflow"
+                for side, boundary in case.boundaries.items()
+            )
             for name in (f"{AXES[axis]}-min", f"{AXES[axis]}-max")
         )
         shown.append(
@@ -137,14 +140,16 @@ def planes(case: ThermalCase, arrays: Sequence[ZoneArray], comm: MPI.Comm) -> li
         arrays: velocity at cell centres and scalars; with bodies, which cells are fluid.
         comm: ranks of the solver.
     """
-    point, found = focus(case), []
+    point, slices = focus(case), []
     for axes in axes_of_planes(len(case.grid.axes)):
         normal = ({0, 1, 2} - set(axes)).pop()
         weights = _weights(case, normal, point)
-        fields = {one.name: _gathered(one.array.parts, normal, weights, comm) for one in arrays}
+        fields = {
+            array.name: _gathered(array.array.parts, normal, weights, comm) for array in arrays
+        }
         if comm.rank == 0:
-            found.append(_plane(case, axes, point, fields, fields.pop("fluid", None)))
-    return found
+            slices.append(_plane(case, axes, point, fields, fields.pop("fluid", None)))
+    return slices
 
 
 def plane_of(case: ThermalCase, axes: tuple[int, int], fields: Mapping[str, np.ndarray]) -> Plane:
@@ -224,11 +229,11 @@ def _gathered(
     return result
 
 
-def lines(case: ThermalCase, found: Sequence[Plane]) -> list[Line]:
+def lines(case: ThermalCase, slices: Sequence[Plane]) -> list[Line]:
     """Return the lines through `focus` along all axes, from the planes through it."""
     result, point = [], focus(case)
     for axis in range(len(case.grid.axes)):
-        plane = next(one for one in found if axis in one.axes)
+        plane = next(candidate for candidate in slices if axis in candidate.axes)
         which = plane.axes.index(axis)
         across = plane.axes[1 - which]
         weights = _between(plane.centres(1 - which), point[across])
@@ -249,14 +254,17 @@ def lines(case: ThermalCase, found: Sequence[Plane]) -> list[Line]:
         result.append(
             Line(
                 axis,
-                {one: point[one] for one in range(len(case.grid.axes)) if one != axis},
+                {other: point[other] for other in range(len(case.grid.axes)) if other != axis},
                 np.concatenate(
                     [plane.edges[which][:1], plane.centres(which), plane.edges[which][-1:]]
                 ),
                 np.array(
-                    [with_ends(case, axis, ("uvw"[n], one)) for n, one in enumerate(velocity)]
+                    [
+                        with_ends(case, axis, ("uvw"[n], component))
+                        for n, component in enumerate(velocity)
+                    ]
                 ),
-                {name: with_ends(case, axis, (name, one)) for name, one in scalars.items()},
+                {name: with_ends(case, axis, (name, values)) for name, values in scalars.items()},
             )
         )
     return result

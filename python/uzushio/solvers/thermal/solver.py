@@ -73,15 +73,15 @@ class ThermalSolver(BlockSolver):
                 "are shed late, by rounding errors. 'initial.noise' (velocity: 0.01, say) begins "
                 "with some."
             )
-        found = super().estimate(case, ranks)
+        estimated = super().estimate(case, ranks)
         arrays = pressure_arrays(case, ranks)
         if case.bodies:
             arrays += 1 + len(case.grid.axes)  # phase of cells, open faces
-        field = found.memory_per_rank / found.field_arrays
+        field = estimated.memory_per_rank / estimated.field_arrays
         return replace(
-            found,
-            memory_per_rank=found.memory_per_rank + round(arrays * field),
-            field_arrays=found.field_arrays + arrays,
+            estimated,
+            memory_per_rank=estimated.memory_per_rank + round(arrays * field),
+            field_arrays=estimated.field_arrays + arrays,
             notes=stall_notes(case),
             result_notes=tuple(notes),
         )
@@ -144,8 +144,8 @@ class ThermalSolver(BlockSolver):
             f"flux/{scalar}/{place}": value
             for scalar in self._scalars
             if scalar in names
-            for found in (self.fluxes(scalar), self.body_fluxes(scalar))
-            for place, value in found.items()
+            for fluxes in (self.fluxes(scalar), self.body_fluxes(scalar))
+            for place, value in fluxes.items()
         }
         forces = [value for force in self.body_forces().values() for value in force]
         transfers = [fluxes[name] for name in self._transfers]
@@ -183,9 +183,9 @@ class ThermalSolver(BlockSolver):
 
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
         """Return means, r.m.s. and covariances, and those in wall units where a wall is."""
-        found = super().statistics(mean, samples)
-        add_wall_units(cast(ThermalCase, self.case), found)
-        return found
+        dataset = super().statistics(mean, samples)
+        add_wall_units(cast(ThermalCase, self.case), dataset)
+        return dataset
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
         """Draw planes and profiles of the flow, its history and its averages (collective)."""
@@ -194,16 +194,18 @@ class ThermalSolver(BlockSolver):
         case = cast(ThermalCase, self.case)
         self._update_derived()
         shown = ["velocity", *self._scalars, "fluid"]
-        arrays = [one for one in self._arrays(False, output=True) if one.field["name"] in shown]
-        arrays.sort(key=lambda one: shown.index(one.field["name"]))
-        found = planes(case, arrays, self.comm)
+        arrays = [
+            array for array in self._arrays(False, output=True) if array.field["name"] in shown
+        ]
+        arrays.sort(key=lambda array: shown.index(array.field["name"]))
+        slices = planes(case, arrays, self.comm)
         if self.comm.rank != 0:
             return
         from uzushio.solvers.thermal import (
             figures,  # matplotlib: slow to import, and for one rank only
         )
 
-        yield from figures.draw(folder, case, self.time, found, self._series, statistics)
+        yield from figures.draw(folder, case, self.time, slices, self._series, statistics)
 
     def monitor(self) -> Mapping[str, Reading]:
         """Return the step, the energy, the divergence and the force on bodies (collective)."""
@@ -281,8 +283,8 @@ def _transfers(case: ThermalCase) -> list[str]:
         for place in (
             *(
                 side
-                for side, one in case.boundaries.items()
-                if one.type == "wall" and scalar in one.values
+                for side, boundary in case.boundaries.items()
+                if boundary.type == "wall" and scalar in boundary.values
             ),
             *(
                 name
@@ -302,19 +304,21 @@ def parameters(case: ThermalCase) -> Any:
     core = _core.thermal
     faces = {
         f"{_CORE_AXES[side[0]]}{side[1:]}": core.FaceCondition(
-            one.type, one.velocity, [_scalar_condition(core, one, name) for name in case.scalars]
+            boundary.type,
+            boundary.velocity,
+            [_scalar_condition(core, boundary, name) for name in case.scalars],
         )
-        for side, one in case.boundaries.items()
+        for side, boundary in case.boundaries.items()
     }
     scalars = [
         core.Scalar(
             name,
-            one.diffusivity,
-            [-one.expansion * g for g in case.fluid.gravity],
-            one.reference,
-            one.unit,
+            scalar.diffusivity,
+            [-scalar.expansion * g for g in case.fluid.gravity],
+            scalar.reference,
+            scalar.unit,
         )
-        for name, one in case.scalars.items()
+        for name, scalar in case.scalars.items()
     ]
     axes = case.grid.axes
     vertices = [axis.positions().tolist() for axis in axes]
@@ -334,8 +338,8 @@ def parameters(case: ThermalCase) -> Any:
         force=case.fluid.force,
         scalars=scalars,
         bodies=[
-            core.Body(name, one.surface(), [one.condition(scalar) for scalar in case.scalars])
-            for name, one in case.bodies.items()
+            core.Body(name, body.surface(), [body.condition(scalar) for scalar in case.scalars])
+            for name, body in case.bodies.items()
         ],
         seeds=case.seeds,
         subgrid=core.SubgridModel(case.les.model, case.les.constant, case.les.prandtl)

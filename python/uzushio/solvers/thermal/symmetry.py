@@ -47,7 +47,7 @@ def _width(corners: np.ndarray, axis: int) -> float:
 def _is_symmetric(case: ThermalCase, axis: int, corners: np.ndarray) -> bool:
     """Return whether ends, cells and each body are symmetric along an axis."""
     ends = [
-        [one for side, one in case.boundaries.items() if side == f"{AXES[axis]}-{end}"]
+        [boundary for side, boundary in case.boundaries.items() if side == f"{AXES[axis]}-{end}"]
         for end in ("min", "max")
     ]
     faces = case.grid.axes[axis].positions()

@@ -63,7 +63,10 @@ class ThermalSubject(Subject):
         solvers = _ITERATIVE if case.bodies else _DIRECT if ranks > 1 else _DIRECT[:1]
         self.parameters = (
             first if ranks > 1 else Parameter(self._names[0], (0,), 0, unset=0),
-            *(Parameter(one.name, counts, 0, one.meaning, "", chosen, unset=0) for one in others),
+            *(
+                Parameter(option.name, counts, 0, option.meaning, "", chosen, unset=0)
+                for option in others
+            ),
             Parameter(_SOLVER, solvers, "auto", "of the pressure", unset="auto"),
         )
         self.rules = (Rule(self._names, self._does_not_fit),)

@@ -33,8 +33,8 @@ def add_wall_units(case: ThermalCase, averages: xr.Dataset) -> None:
     axis = left.pop()
     walls = [
         side
-        for side, one in case.boundaries.items()
-        if side.startswith(axis) and one.type == "wall"
+        for side, boundary in case.boundaries.items()
+        if side.startswith(axis) and boundary.type == "wall"
     ]
     if not walls:
         return

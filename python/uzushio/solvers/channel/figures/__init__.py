@@ -96,4 +96,8 @@ def draw_statistics(
 def _beside(re_tau: float) -> list[reference.Profiles]:
     """The nearest reference, and the nearest that has an energy budget if it is another one."""
     near, other = reference.nearest(re_tau), reference.nearest(re_tau, budget=True)
-    return [one for one in (near, other if other is not near else None) if one is not None]
+    return [
+        profiles
+        for profiles in (near, other if other is not near else None)
+        if profiles is not None
+    ]

@@ -73,8 +73,8 @@ class Averages:
         """
         z, values = half(self.whole, name, power, sign)
 
-        def at_the_same_heights(one: xr.Dataset) -> np.ndarray:
-            return np.asarray(np.interp(z, *half(one, name, power, sign)))
+        def at_the_same_heights(dataset: xr.Dataset) -> np.ndarray:
+            return np.asarray(np.interp(z, *half(dataset, name, power, sign)))
 
         width = half_width(self.without, at_the_same_heights)
         return Profile(z, factor * values, None if width is None else abs(factor) * width)

@@ -63,7 +63,7 @@ class Mean:
     @classmethod
     def of(cls, averages: Averages) -> Self:
         """Return the time average."""
-        width = averages.half_width(lambda one: float(one.attrs["re_tau"]))
+        width = averages.half_width(lambda dataset: float(dataset.attrs["re_tau"]))
         return cls(
             averages.profile("u", 1),
             averages.re_tau,
@@ -98,10 +98,10 @@ def mean_profile(mean: Mean, references: Sequence[Profiles], title: str) -> Figu
     band = None if width is None else _from_wall(fine, z, width)
     label = f"this run, $Re_\\tau = {mean.re_tau:.4g}{known}$"
     _line(axes, Profile(fine, _from_wall(fine, z, u), band), BLUE, label)
-    for one, marker in zip(references, MARKERS, strict=False):
-        shown = one.z > 0
-        points(axes, one.z[shown], one.u[shown], marker, BLACK, named(one))
-    top = 1.08 * max([float(u.max()), *(one.centre_velocity for one in references)])
+    for reference, marker in zip(references, MARKERS, strict=False):
+        shown = reference.z > 0
+        points(axes, reference.z[shown], reference.u[shown], marker, BLACK, named(reference))
+    top = 1.08 * max([float(u.max()), *(reference.centre_velocity for reference in references)])
     axes.set(xscale="log", xlim=(0.3, 1.15 * mean.re_tau), ylim=(0, top))
     axes.set(xlabel="$z^+$", ylabel="mean velocity $\\overline{u}^{\\,+}$")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -123,13 +123,13 @@ def stresses(averages: Averages, references: Sequence[Profiles], title: str) -> 
     for name, colour in COMPONENTS.items():
         label = f"${name}'^+_\\mathrm{{rms}}$"
         _line(axes, averages.profile(f"{name}_rms", 1), colour, label)
-        for one, marker in zip(references, MARKERS, strict=False):
-            points(axes, one.z, getattr(one, f"{name}_rms"), marker, colour)
+        for reference, marker in zip(references, MARKERS, strict=False):
+            points(axes, reference.z, getattr(reference, f"{name}_rms"), marker, colour)
     shear = averages.profile("uw", 2, -1.0, -1.0)
     _line(axes, shear, PURPLE, "$-\\overline{u'w'}^{\\,+}$")
-    for one, marker in zip(references, MARKERS, strict=False):
-        points(axes, one.z, one.minus_uw, marker, PURPLE)
-    end = max([averages.re_tau, *(one.z[-1] for one in references)])
+    for reference, marker in zip(references, MARKERS, strict=False):
+        points(axes, reference.z, reference.minus_uw, marker, PURPLE)
+    end = max([averages.re_tau, *(reference.z[-1] for reference in references)])
     axes.set(xlim=(0, end), ylim=(0, None), xlabel="$z^+$")
     axes.set(ylabel="r.m.s. velocity and shear stress in wall units")
     caption(figure, *averages.caption_lines(["uu", "vv", "ww"]))
@@ -144,14 +144,14 @@ def budget(averages: Averages, references: Sequence[Profiles], title: str) -> Fi
     )
     figure = sheet(title, 7.0, 5.0, description=words)
     axes = figure.subplots()
-    with_budget = [one for one in references if one.budget]
+    with_budget = [reference for reference in references if reference.budget]
     for name, colour in BUDGET.items():
         sign = -1.0 if name == "dissipation" else 1.0
         profile = averages.profile(name, 4, factor=sign * averages.viscosity)
         _line(axes, profile, colour, name.replace("_", " "))
-        for one, marker in zip(with_budget, MARKERS, strict=False):
-            near = one.z <= BUDGET_UP_TO
-            points(axes, one.z[near], one.budget[name][near], marker, colour)
+        for reference, marker in zip(with_budget, MARKERS, strict=False):
+            near = reference.z <= BUDGET_UP_TO
+            points(axes, reference.z[near], reference.budget[name][near], marker, colour)
     z, residual, _ = averages.profile("budget_residual", 4, factor=averages.viscosity)
     axes.plot(z, residual, color=GREY, lw=1, ls="--", label="sum of the terms")
     axes.axhline(0, color=BLACK, lw=0.6, zorder=0)
@@ -172,9 +172,9 @@ def vorticity(averages: Averages, references: Sequence[Profiles], title: str) ->
     for name, colour in zip("xyz", COMPONENTS.values(), strict=True):
         profile = averages.profile(f"vorticity_{name}_rms", 2, factor=averages.viscosity)
         _line(axes, profile, colour, f"$\\omega'^+_{{{name},\\mathrm{{rms}}}}$")
-    at_wall = [one for one in references if one.wall_vorticity]
-    for one, marker in zip(at_wall, MARKERS, strict=False):
-        for value, colour in zip(one.wall_vorticity or (), COMPONENTS.values(), strict=False):
+    at_wall = [reference for reference in references if reference.wall_vorticity]
+    for reference, marker in zip(at_wall, MARKERS, strict=False):
+        for value, colour in zip(reference.wall_vorticity or (), COMPONENTS.values(), strict=False):
             points(axes, np.zeros(1), np.array([value]), marker, colour)
     axes.set(xlim=(0, averages.re_tau), ylim=(0, None))
     axes.set(xlabel="$z^+$", ylabel="r.m.s. vorticity, times $\\nu/u_\\tau^2$")
@@ -198,15 +198,15 @@ def points(
     axes.plot(x, y, marker, mfc="none", mec=colour, mew=0.8, label=label, clip_on=False)
 
 
-def named(one: Profiles) -> str:
+def named(reference: Profiles) -> str:
     """Return the label of a reference in a legend."""
-    return f"{one.label}, $Re_\\tau = {one.re_tau:.4g}$"
+    return f"{reference.label}, $Re_\\tau = {reference.re_tau:.4g}$"
 
 
 def legend(axes: Axes, references: Sequence[Profiles], note: str = "") -> None:
     """Draw a legend of the lines, and of the markers common to all quantities."""
     lines, names = axes.get_legend_handles_labels()
-    for one, marker in zip(references, MARKERS, strict=False):
+    for reference, marker in zip(references, MARKERS, strict=False):
         lines.append(Line2D([], [], ls="", marker=marker, mfc="none", mec=BLACK, mew=0.8))
-        names.append(f"{named(one)}{note}")
+        names.append(f"{named(reference)}{note}")
     axes.legend(lines, names, loc="upper right")

@@ -39,7 +39,7 @@ def spectra(averages: Averages, references: Sequence[Profiles], title: str) -> F
     )
     figure = sheet(title, 9.0, 1.2 + 2.4 * len(chosen), description=words)
     grid = figure.subplots(len(chosen), 2, sharey="row", sharex="col", squeeze=False)
-    source = next((one for one in references if one.spectra), None)
+    source = next((reference for reference in references if reference.spectra), None)
     used = False
     for row, i in zip(grid, chosen, strict=True):
         z = float(averages.whole["height"][i])
@@ -47,11 +47,11 @@ def spectra(averages: Averages, references: Sequence[Profiles], title: str) -> F
         ends = [_draw(axes, averages, axis, i) for axes, axis in zip(row, "xy", strict=True)]
         least, peak = min(low for low, _ in ends), max(high for _, high in ends)
         for axes, axis in zip(row, "xy", strict=True):
-            found = None if source is None else source.spectrum(axis, plus)
-            note = "" if found is None else f"; published: $z^+ = {found.z:.3g}$"
+            published = None if source is None else source.spectrum(axis, plus)
+            note = "" if published is None else f"; published: $z^+ = {published.z:.3g}$"
             axes.set_title(f"$z/h = {z:.3g}$, $z^+ = {plus:.3g}${note}")
-            if found is not None:
-                _published(axes, found)
+            if published is not None:
+                _published(axes, published)
                 used = True
         row[0].set_ylabel("$E\\,/\\,u_\\tau^2 h$")
         if peak > 0.0:
@@ -73,9 +73,9 @@ def _draw(axes: Axes, averages: Averages, axis: str, height: int) -> tuple[float
     name = f"spectrum_{axis}"
     wave = averages.whole[f"k{axis}"].values[1:]
 
-    def energy(one: xr.Dataset) -> np.ndarray:
-        values = one[name].values[height, :, 1:]
-        return np.asarray(values / wave[0] / float(one.attrs["u_tau"]) ** 2)
+    def energy(dataset: xr.Dataset) -> np.ndarray:
+        values = dataset[name].values[height, :, 1:]
+        return np.asarray(values / wave[0] / float(dataset.attrs["u_tau"]) ** 2)
 
     values, width = energy(averages.whole), averages.half_width(energy)
     for component, colour in enumerate(COMPONENTS.values()):
@@ -89,15 +89,15 @@ def _draw(axes: Axes, averages: Averages, axis: str, height: int) -> tuple[float
     return float(values.min()), float(values.max())
 
 
-def _published(axes: Axes, found: Spectrum) -> None:
+def _published(axes: Axes, published: Spectrum) -> None:
     """Draw published values at wave numbers that are uniform on the logarithmic axis."""
-    step = found.k[1]
-    decades = np.log10(found.k[-1] / step)
-    places = np.geomspace(1, len(found.k) - 1, int(PER_DECADE * decades))
+    step = published.k[1]
+    decades = np.log10(published.k[-1] / step)
+    places = np.geomspace(1, len(published.k) - 1, int(PER_DECADE * decades))
     shown = np.unique(np.round(places).astype(int))
     for name, colour in COMPONENTS.items():
-        energy = found.energy[name][shown] / step
-        axes.plot(found.k[shown], energy, "o", ms=3, mfc="none", mec=colour, mew=0.8)
+        energy = published.energy[name][shown] / step
+        axes.plot(published.k[shown], energy, "o", ms=3, mfc="none", mec=colour, mew=0.8)
 
 
 def _wave_numbers(axes: Axes, axis: str) -> None:

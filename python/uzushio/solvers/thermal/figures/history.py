@@ -45,9 +45,11 @@ def history(
     for name, scalar in case.scalars.items():
         factors = nusselt_factors(case, name)
         head = f"flux/{name}/"
-        found = {key.removeprefix(head): one for key, one in values.items() if key.startswith(head)}
-        numbers = {side: found[side] * factor for side, factor in factors.items()}
-        fluxes = {place: one for place, one in found.items() if place not in factors}
+        by_place = {
+            key.removeprefix(head): series for key, series in values.items() if key.startswith(head)
+        }
+        numbers = {side: by_place[side] * factor for side, factor in factors.items()}
+        fluxes = {place: series for place, series in by_place.items() if place not in factors}
         if numbers:
             which = "" if len(case.scalars) == 1 else f" of {name.replace('_', ' ')}"
             panels.append((f"Nusselt number{which}", numbers))
@@ -55,8 +57,8 @@ def history(
             label = f"flux of {name.replace('_', ' ')}"
             panels.append((with_unit(label, units.text(1, -1, scalar.unit)), fluxes))
     forces = {
-        key.removeprefix("force/").replace("/", ", "): one
-        for key, one in values.items()
+        key.removeprefix("force/").replace("/", ", "): series
+        for key, series in values.items()
         if key.startswith("force/")
     }
     if forces:
@@ -88,7 +90,7 @@ def history(
 def _limit(axes: Axes, curves: list[np.ndarray]) -> None:
     """Leave a much larger start out of the axes, so that the rest can be seen."""
     first = int(_START * len(curves[0])) + 1
-    later = np.concatenate([one[first:] for one in curves])
+    later = np.concatenate([curve[first:] for curve in curves])
     if len(later) < 2 or not np.isfinite(later).all():
         return
     low, high = float(later.min()), float(later.max())

@@ -39,10 +39,10 @@ def figures(
 def covariances(case: ThermalCase, statistics: xr.Dataset) -> dict[tuple[str, str], Curves]:
     """Return the profiles of covariances of velocity and scalars, by both names and by symbol."""
     names = ["velocity", *case.scalars]
-    found: dict[tuple[str, str], Curves] = {}
-    for one in names:
+    by_pair: dict[tuple[str, str], Curves] = {}
+    for name in names:
         for other in names:
-            key = f"covariance_{one}_{other}"
+            key = f"covariance_{name}_{other}"
             if key not in statistics:
                 continue
             values = statistics[key].values
@@ -58,23 +58,23 @@ def covariances(case: ThermalCase, statistics: xr.Dataset) -> dict[tuple[str, st
                 }
             else:
                 curves = {"": values}
-            found[one, other] = curves
-    return found
+            by_pair[name, other] = curves
+    return by_pair
 
 
 def _prime(component: int) -> str:
     return f"{'uvw'[component]}'"
 
 
-def _words(one: str, other: str) -> str:
-    if one == other == "velocity":
+def _words(name: str, other: str) -> str:
+    if name == other == "velocity":
         return "Reynolds stress / density"
-    if "velocity" in (one, other):
-        scalar = other if one == "velocity" else one
+    if "velocity" in (name, other):
+        scalar = other if name == "velocity" else name
         return f"turbulent flux\nof {scalar.replace('_', ' ')}"
-    if one == other:
-        return f"variance of {one.replace('_', ' ')}"
-    return f"covariance of {one.replace('_', ' ')} and {other.replace('_', ' ')}"
+    if name == other:
+        return f"variance of {name.replace('_', ' ')}"
+    return f"covariance of {name.replace('_', ' ')} and {other.replace('_', ' ')}"
 
 
 def _unit(case: ThermalCase, names: tuple[str, str]) -> str:
@@ -137,7 +137,7 @@ def _wall_units(
     )  # fmt: skip
     drawn = figure.subplots(rows, 1, sharex=True)
     distance = statistics["wall_distance_plus"].values
-    walls, u_tau = [str(one) for one in statistics["wall"].values], statistics["u_tau"].values
+    walls, u_tau = [str(wall) for wall in statistics["wall"].values], statistics["u_tau"].values
     components = "uvw"[: len(case.grid.axes)]
     # Only the wall's own half of the profile is in its units.
     position = statistics[axis].values
@@ -164,12 +164,14 @@ def _wall_units(
         if names:  # those of the first wall
             axes.legend(handles[: len({*names})], names[: len({*names})], loc="best", ncols=2)
     drawn[-1].set_xlabel("distance from the wall$^+$")
-    found = ", ".join(f"{one:.4g} at {wall}" for one, wall in zip(u_tau, walls, strict=True))
+    wall_values = ", ".join(
+        f"{value:.4g} at {wall}" for value, wall in zip(u_tau, walls, strict=True)
+    )
     unit = case.units.after_number(length=1, time=-1)
     lines = f"Full lines: {walls[0]}, dashed lines: {walls[1]}. " if len(walls) > 1 else ""
     caption(
         figure,
-        f"{lines}Wall units of the nearest wall: $u_\\tau$ = {found}{unit}; $\\nu$ = "
+        f"{lines}Wall units of the nearest wall: $u_\\tau$ = {wall_values}{unit}; $\\nu$ = "
         f"{case.fluid.viscosity:.4g}{case.units.after_number(length=2, time=-1)}.",
     )
     return figure

@@ -35,20 +35,20 @@ _LINES: dict[str, Any] = {"color": "white", "linewidth": 0.7, "alpha": 0.8}
 _MAX_SCALARS = 3
 
 
-def plane(case: ThermalCase, one: Plane, title: str, what: str = "") -> Figure:
+def plane(case: ThermalCase, plane_data: Plane, title: str, what: str = "") -> Figure:
     """Draw the scalars and the speed in a plane.
 
     Args:
         case: the case.
-        one: the plane.
+        plane_data: the plane and its values.
         title: title of the figure.
         what: word before the names of the fields, such as "Mean".
     """
-    names = list(one.scalars)[:_MAX_SCALARS]
-    speed = one.speed()
-    panels = [(name, one.scalars[name]) for name in names]
+    names = list(plane_data.scalars)[:_MAX_SCALARS]
+    speed = plane_data.speed()
+    panels = [(name, plane_data.scalars[name]) for name in names]
     panels += [] if speed is None else [("", speed)]
-    breadth, height = (high - low for low, high in window(case, one))
+    breadth, height = (high - low for low, high in window(case, plane_data))
     even = max(breadth / height, height / breadth) <= _MAX_RATIO
     ratio = breadth / height if even else _MAX_RATIO ** np.sign(breadth - height)
     width = min(8.0, 4.2 * max(1.0, ratio)) if ratio >= 1.0 else max(2.4, 4.6 * ratio)
@@ -56,23 +56,23 @@ def plane(case: ThermalCase, one: Plane, title: str, what: str = "") -> Figure:
     rows, columns = (len(panels), 1) if stacked else (1, len(panels))
     size = columns * (width + 1.3) + 0.4, rows * (width / ratio + 0.7) + 0.7
     words = [*(_named(name) for name in names), *([] if speed is None else ["speed"])]
-    described = f"{', '.join(words)}{_place(case, one)}, with streamlines"
+    described = f"{', '.join(words)}{_place(case, plane_data)}, with streamlines"
     figure = sheet(title, *size, "compressed", described[:1].upper() + described[1:])
     drawn = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
     streamlines: Sequence[np.ndarray] | None = None
     for axes, (name, values) in zip(drawn, panels, strict=True):
-        _panel(axes, case, one, name, values, what)
+        _panel(axes, case, plane_data, name, values, what)
         if streamlines is None:
-            streamlines = _streamlines(axes, case, one)
+            streamlines = _streamlines(axes, case, plane_data)
         else:
             axes.add_collection(LineCollection(streamlines, **_LINES), autolim=False)
         axes.set_aspect("equal" if even else "auto")
     for axes in figure.axes[: len(panels)]:
         axes.label_outer()
     notes = []
-    if one.velocity is not None:
+    if plane_data.velocity is not None:
         notes.append("Lines: streamlines of the velocity in the plane.")
-    if one.fluid is not None and not one.fluid.all():
+    if plane_data.fluid is not None and not plane_data.fluid.all():
         notes.append("Grey: bodies.")
     if not even:
         notes.append("The axes have different scales.")
@@ -83,7 +83,7 @@ def plane(case: ThermalCase, one: Plane, title: str, what: str = "") -> Figure:
 def _panel(
     axes: Axes,
     case: ThermalCase,
-    one: Plane,
+    plane_data: Plane,
     name: str,
     values: np.ndarray,
     what: str,
@@ -92,30 +92,32 @@ def _panel(
     units = case.units
     label, unit = (name, case.scalars[name].unit) if name else ("speed", units.text(1, -1))
     shown = np.ma.masked_array(values)
-    if one.fluid is not None and not (name and conducts(case, name)):
-        shown = np.ma.masked_array(values, ~one.fluid)
+    if plane_data.fluid is not None and not (name and conducts(case, name)):
+        shown = np.ma.masked_array(values, ~plane_data.fluid)
     low, high = _range(shown.compressed(), 0.0 if not name else None)
     axes.grid(False)
     axes.set_facecolor("#b0b0b0")
     colours: dict[str, Any] = {"cmap": "inferno" if name else "viridis", "vmin": low, "vmax": high}
-    if one.fluid is None:
-        even = tuple(np.linspace(edges[0], edges[-1], _PIXELS) for edges in one.edges)
-        smooth = _resampled(_with_boundary(case, one, name, values), _points(one), even)
-        extent = (*one.edges[0][[0, -1]], *one.edges[1][[0, -1]])
+    if plane_data.fluid is None:
+        even = tuple(np.linspace(edges[0], edges[-1], _PIXELS) for edges in plane_data.edges)
+        smooth = _resampled(
+            _with_boundary(case, plane_data, name, values), _points(plane_data), even
+        )
+        extent = (*plane_data.edges[0][[0, -1]], *plane_data.edges[1][[0, -1]])
         image: ScalarMappable = axes.imshow(smooth, origin="lower", extent=extent, **colours)
     else:
-        image = axes.pcolormesh(*one.edges, shown, rasterized=True, **colours)
+        image = axes.pcolormesh(*plane_data.edges, shown, rasterized=True, **colours)
     beyond = 0.01 * (high - low)
     outside = bool(shown.min() < low - beyond), bool(shown.max() > high + beyond)
     color_bar(image, axes, with_unit(label, unit), *outside)
-    if one.fluid is not None and not one.fluid.all() and one.fluid.any():
-        centres = (one.centres(0), one.centres(1))
-        axes.contour(*centres, one.fluid.astype(float), [0.5], colors=BLACK, linewidths=0.8)
-    text, limits = f"{what} {_named(label)}".strip(), window(case, one)
+    if plane_data.fluid is not None and not plane_data.fluid.all() and plane_data.fluid.any():
+        centres = (plane_data.centres(0), plane_data.centres(1))
+        axes.contour(*centres, plane_data.fluid.astype(float), [0.5], colors=BLACK, linewidths=0.8)
+    text, limits = f"{what} {_named(label)}".strip(), window(case, plane_data)
     axes.set(
-        title=text[:1].upper() + text[1:] + _place(case, one),
-        xlabel=units.axis(AXES[one.axes[0]], length=1),
-        ylabel=units.axis(AXES[one.axes[1]], length=1),
+        title=text[:1].upper() + text[1:] + _place(case, plane_data),
+        xlabel=units.axis(AXES[plane_data.axes[0]], length=1),
+        ylabel=units.axis(AXES[plane_data.axes[1]], length=1),
         xlim=limits[0],
         ylim=limits[1],
     )
@@ -125,44 +127,46 @@ def _named(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _place(case: ThermalCase, one: Plane) -> str:
-    if one.normal is None:
+def _place(case: ThermalCase, plane_data: Plane) -> str:
+    if plane_data.normal is None:
         return ""
-    return f" at ${AXES[one.normal]}$ = {one.at:.4g}{case.units.after_number(length=1)}"
+    return (
+        f" at ${AXES[plane_data.normal]}$ = {plane_data.at:.4g}{case.units.after_number(length=1)}"
+    )
 
 
 def _range(values: np.ndarray, low: float | None) -> tuple[float, float]:
     """Return the ends of the colours: all values but a few extreme ones."""
     if not values.size:
         return 0.0, 1.0
-    found = np.quantile(values, [_TAIL, 1.0 - _TAIL])
+    plane_data = np.quantile(values, [_TAIL, 1.0 - _TAIL])
     ends = values.min(), values.max()
     # A few hot cells must not hide the rest; a range that would hardly be smaller stays whole.
-    if np.ptp(found) > 0.7 * np.ptp(ends):
-        found = ends
-    bottom, top = float(found[0]) if low is None else low, float(found[1])
+    if np.ptp(plane_data) > 0.7 * np.ptp(ends):
+        plane_data = ends
+    bottom, top = float(plane_data[0]) if low is None else low, float(plane_data[1])
     if not top > bottom:
         top = bottom + (abs(bottom) or 1.0)
     return bottom, top
 
 
-def _streamlines(axes: Axes, case: ThermalCase, one: Plane) -> Sequence[np.ndarray]:
+def _streamlines(axes: Axes, case: ThermalCase, plane_data: Plane) -> Sequence[np.ndarray]:
     """Draw streamlines of the velocity in the plane, if there is any; return their pieces."""
-    if one.velocity is None:
+    if plane_data.velocity is None:
         return ()
-    inside = [one.velocity[axis] for axis in one.axes]
+    inside = [plane_data.velocity[axis] for axis in plane_data.axes]
     strength = np.sqrt(inside[0] ** 2 + inside[1] ** 2)
-    largest = np.abs(one.velocity).max()
+    largest = np.abs(plane_data.velocity).max()
     if not strength.max() > 1e-6 * largest:
         return ()
-    points, even = _points(one), _uniform(window(case, one))
+    points, even = _points(plane_data), _uniform(window(case, plane_data))
     fields = [
-        _resampled(_with_ends(case, one, "uvw"[axis], values), points, even)
-        for axis, values in zip(one.axes, inside, strict=True)
+        _resampled(_with_ends(case, plane_data, "uvw"[axis], values), points, even)
+        for axis, values in zip(plane_data.axes, inside, strict=True)
     ]
     hidden = np.zeros(fields[0].shape, bool)
-    if one.fluid is not None:
-        solid = np.pad(~one.fluid, 1, mode="edge").astype(float)
+    if plane_data.fluid is not None:
+        solid = np.pad(~plane_data.fluid, 1, mode="edge").astype(float)
         hidden = _resampled(solid, points, even) > 0.5
     hidden |= np.hypot(*fields) < 1e-3 * strength.max()
     spans = np.array([np.ptp(each) for each in even])
@@ -177,9 +181,9 @@ def _streamlines(axes: Axes, case: ThermalCase, one: Plane) -> Sequence[np.ndarr
         num_arrows=0,
     )
     lines.lines.set(**_LINES)
-    found = [np.asarray(line) for line in lines.lines.get_segments()]
-    _draw_arrows(axes, found)
-    return found
+    segments = [np.asarray(line) for line in lines.lines.get_segments()]
+    _draw_arrows(axes, segments)
+    return segments
 
 
 def _draw_arrows(axes: Axes, streamlines: Sequence[np.ndarray]) -> None:
@@ -195,26 +199,30 @@ def _draw_arrows(axes: Axes, streamlines: Sequence[np.ndarray]) -> None:
         axes.add_patch(arrow)
 
 
-def _with_boundary(case: ThermalCase, one: Plane, name: str, values: np.ndarray) -> np.ndarray:
+def _with_boundary(
+    case: ThermalCase, plane_data: Plane, name: str, values: np.ndarray
+) -> np.ndarray:
     """Return a scalar, or with an empty name the speed, with the values at all four boundaries."""
     if name:
-        return _with_ends(case, one, name, values)
-    assert one.velocity is not None
-    components = (_with_ends(case, one, "uvw"[n], each) for n, each in enumerate(one.velocity))
+        return _with_ends(case, plane_data, name, values)
+    assert plane_data.velocity is not None
+    components = (
+        _with_ends(case, plane_data, "uvw"[n], each) for n, each in enumerate(plane_data.velocity)
+    )
     return np.asarray(np.sqrt(sum(each**2 for each in components)))
 
 
-def _with_ends(case: ThermalCase, one: Plane, name: str, values: np.ndarray) -> np.ndarray:
+def _with_ends(case: ThermalCase, plane_data: Plane, name: str, values: np.ndarray) -> np.ndarray:
     """Return a velocity component or a scalar with the values at all four boundaries."""
-    across = with_ends(case, one.axes[0], (name, values))
-    return with_ends(case, one.axes[1], (name, across.T)).T
+    across = with_ends(case, plane_data.axes[0], (name, values))
+    return with_ends(case, plane_data.axes[1], (name, across.T)).T
 
 
-def _points(one: Plane) -> tuple[np.ndarray, ...]:
+def _points(plane_data: Plane) -> tuple[np.ndarray, ...]:
     """Return the positions of cell centres and of both ends along both axes."""
     return tuple(
-        np.concatenate([edges[:1], one.centres(which), edges[-1:]])
-        for which, edges in enumerate(one.edges)
+        np.concatenate([edges[:1], plane_data.centres(which), edges[-1:]])
+        for which, edges in enumerate(plane_data.edges)
     )
 
 
