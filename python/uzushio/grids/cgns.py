@@ -103,11 +103,11 @@ def _read_base(base: h5py.Group) -> Grid:
     dimensions = nodes.array(base).ravel().tolist()
     if dimensions != [3, 3]:
         raise GridError(f"the base has the dimensions {dimensions}; 3 of cells and space are read.")
-    found = dict(nodes.children(base, "Zone_t"))
-    if not found:
+    zones = dict(nodes.children(base, "Zone_t"))
+    if not zones:
         raise GridError("the base has no zones.")
-    grid = Grid([_read_zone(name, node) for name, node in found.items()])
-    directed = [c for name, node in found.items() for c in _read_connections(grid, name, node)]
+    grid = Grid([_read_zone(name, node) for name, node in zones.items()])
+    directed = [c for name, node in zones.items() for c in _read_connections(grid, name, node)]
     grid.connections = merged(directed)
     return grid
 
@@ -127,10 +127,10 @@ def _read_zone(name: str, node: h5py.Group) -> GridZone:
         raise GridError(f"zone '{name}' has no coordinates.")
     zone = GridZone(name, _read_vertices(name, coordinates, count[::-1]))
     if (conditions := nodes.child(node, "ZoneBC_t")) is not None:
-        for bc, found in nodes.children(conditions, "BC_t"):
+        for bc, condition in nodes.children(conditions, "BC_t"):
             where = f"zone '{name}', BC '{bc}'"
-            family = nodes.text(nodes.child(found, "FamilyName_t"))
-            zone.boundaries.append((_read_patch(where, found, zone.cells), family or bc))
+            family = nodes.text(nodes.child(condition, "FamilyName_t"))
+            zone.boundaries.append((_read_patch(where, condition, zone.cells), family or bc))
     return zone
 
 
@@ -161,15 +161,15 @@ def _read_vertices(name: str, node: h5py.Group, count: tuple[int, ...]) -> np.nd
 
 def _read_patch(where: str, node: h5py.Group, cells: Triple) -> Patch:
     location = nodes.text(nodes.child(node, "GridLocation_t")) or "Vertex"
-    found = dict(nodes.children(node, "IndexRange_t"))
-    if "PointRange" not in found:
+    ranges = dict(nodes.children(node, "IndexRange_t"))
+    if "PointRange" not in ranges:
         raise GridError(f"{where} has no PointRange; lists of points or elements are not read.")
-    begin, end = begin_and_end(where, nodes.array(found["PointRange"]))
+    begin, end = begin_and_end(where, nodes.array(ranges["PointRange"]))
     return patch_of(where, begin, end, cells, location)
 
 
 def _read_connections(grid: Grid, zone: str, node: h5py.Group) -> list[Connection]:
-    found = []
+    connections = []
     for _, part in nodes.children(node, "ZoneGridConnectivity_t"):
         others = ("GridConnectivity_t", "OversetHoles_t")
         for name, other in nodes.children(part, *others):
@@ -177,16 +177,18 @@ def _read_connections(grid: Grid, zone: str, node: h5py.Group) -> list[Connectio
                 f"zone '{zone}', '{name}': {nodes.label(other)} is not read, only one-to-one "
                 "connections (GridConnectivity1to1_t)."
             )
-        for name, one in nodes.children(part, "GridConnectivity1to1_t"):
+        for name, connection in nodes.children(part, "GridConnectivity1to1_t"):
             where = f"zone '{zone}', connection '{name}'"
-            donor = nodes.text(one).rpartition("/")[2]
-            ranges = dict(nodes.children(one, "IndexRange_t"))
-            transforms = dict(nodes.children(one, '"int[IndexDimension]"', "int[IndexDimension]"))
+            donor = nodes.text(connection).rpartition("/")[2]
+            ranges = dict(nodes.children(connection, "IndexRange_t"))
+            transforms = dict(
+                nodes.children(connection, '"int[IndexDimension]"', "int[IndexDimension]")
+            )
             for key, here in (("PointRange", ranges), ("PointRangeDonor", ranges)):
                 if key not in here:
                     raise GridError(f"{where} has no {key}.")
             vector = [int(n) for n in nodes.array(transforms["Transform"]).ravel()]
-            found.append(
+            connections.append(
                 connection_of(
                     where,
                     grid,
@@ -195,10 +197,10 @@ def _read_connections(grid: Grid, zone: str, node: h5py.Group) -> list[Connectio
                     begin_and_end(where, nodes.array(ranges["PointRange"])),
                     begin_and_end(where, nodes.array(ranges["PointRangeDonor"])),
                     vector,
-                    _translation(where, one),
+                    _translation(where, connection),
                 )
             )
-    return found
+    return connections
 
 
 def _translation(where: str, node: h5py.Group) -> np.ndarray | None:
@@ -207,7 +209,7 @@ def _translation(where: str, node: h5py.Group) -> np.ndarray | None:
     periodic = None if properties is None else nodes.child(properties, "Periodic_t")
     if periodic is None:
         return None
-    arrays = {name: nodes.array(one) for name, one in nodes.children(periodic, "DataArray_t")}
+    arrays = {name: nodes.array(array) for name, array in nodes.children(periodic, "DataArray_t")}
     if np.any(arrays.get("RotationAngle", 0.0)):
         raise GridError(f"{where} is periodic by a rotation; translations are read.")
     return np.asarray(arrays["Translation"], dtype=np.float64).ravel()
@@ -232,15 +234,18 @@ def _write_zone(base: h5py.Group, grid: Grid, zone: GridZone) -> None:
     if directed:
         part = nodes.add(node, "ZoneGridConnectivity", "ZoneGridConnectivity_t")
         for number, c in enumerate(directed, 1):
-            one = nodes.add(part, f"connection_{number}", "GridConnectivity1to1_t", c.donor)
-            nodes.add(one, "PointRange", "IndexRange_t", points_of(c.patch, zone.cells))
+            connection = nodes.add(part, f"connection_{number}", "GridConnectivity1to1_t", c.donor)
+            nodes.add(connection, "PointRange", "IndexRange_t", points_of(c.patch, zone.cells))
             donor = donor_points(c, grid.zone(c.donor).cells)
-            nodes.add(one, "PointRangeDonor", "IndexRange_t", donor)
+            nodes.add(connection, "PointRangeDonor", "IndexRange_t", donor)
             nodes.add(
-                one, "Transform", '"int[IndexDimension]"', np.array(c.transform, dtype=np.int32)
+                connection,
+                "Transform",
+                '"int[IndexDimension]"',
+                np.array(c.transform, dtype=np.int32),
             )
             if any(c.translation):
-                _write_translation(one, c)
+                _write_translation(connection, c)
 
 
 def _write_translation(node: h5py.Group, connection: Connection) -> None:

@@ -56,9 +56,9 @@ def find_connections(
     """
     sides = _open_sides(grid)
     pairs = _pairs(sides, np.asarray(translation), tolerance)
-    found = list(_connections(sides, pairs, np.asarray(translation), translation, tolerance))
-    grid.connections += found
-    return found
+    connections = list(_connections(sides, pairs, np.asarray(translation), translation, tolerance))
+    grid.connections += connections
+    return connections
 
 
 def _open_sides(grid: Grid) -> _Sides:
@@ -99,7 +99,7 @@ def _pairs(sides: _Sides, translation: np.ndarray, tolerance: float) -> np.ndarr
     along = centres @ _DIRECTION
     order = np.argsort(along, kind="stable")
     along, centres, reach = along[order], centres[order], reach[order]
-    found: list[np.ndarray] = []
+    close_pairs: list[np.ndarray] = []
     candidates = np.arange(len(order))
     for shift in range(1, len(order)):
         candidates = candidates[candidates + shift < len(order)]
@@ -108,8 +108,12 @@ def _pairs(sides: _Sides, translation: np.ndarray, tolerance: float) -> np.ndarr
             break
         far = np.linalg.norm(centres[candidates + shift] - centres[candidates], axis=1)
         close = candidates[far <= reach[candidates]]
-        found.append(np.stack([order[close], order[close + shift]], axis=1))
-    pairs = np.sort(np.concatenate(found), axis=1) if found else np.empty((0, 2), dtype=np.int64)
+        close_pairs.append(np.stack([order[close], order[close + shift]], axis=1))
+    pairs = (
+        np.sort(np.concatenate(close_pairs), axis=1)
+        if close_pairs
+        else np.empty((0, 2), dtype=np.int64)
+    )
     if periodic:
         pairs = pairs[(pairs[:, 0] < count) & (pairs[:, 1] >= count)] - [0, count]
     _refuse_thirds(sides, pairs, periodic)

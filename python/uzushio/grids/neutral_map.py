@@ -101,8 +101,8 @@ def _read_sizes(grid: Grid, lines: list[tuple[int, list[str]]]) -> None:
     """Raise `GridError` unless the file's blocks are the grid's zones."""
     count = len(grid.zones)
     if not lines or lines[0][1] != [str(count)] or len(lines) < 1 + count:
-        found = " ".join(lines[0][1]) if lines else "no line"
-        raise GridError(f"the number of blocks is {count}; the file has {found}.")
+        line = " ".join(lines[0][1]) if lines else "no line"
+        raise GridError(f"the number of blocks is {count}; the file has {line}.")
     for zone, (number, words) in zip(grid.zones, lines[1 : 1 + count], strict=True):
         if _integers(f"line {number}", words)[1:] != [c + 1 for c in zone.cells]:
             raise GridError(

@@ -74,8 +74,8 @@ class Patch:
         index[self.axis] = -1 - layer if self.is_upper else layer
         for axis, (lower, upper) in zip(self.along, self.range, strict=True):
             index[axis] = slice(lower, upper + 1)
-        found: np.ndarray = vertices[tuple(reversed(index))]
-        return found
+        selected: np.ndarray = vertices[tuple(reversed(index))]
+        return selected
 
     def __str__(self) -> str:
         ranges = zip(self.along, self.range, strict=True)

@@ -134,9 +134,9 @@ def _read_binary(path: Path, size: int) -> list[np.ndarray]:
         for order in ("<", ">") if sys.byteorder == "little" else (">", "<"):
             for read in (_fortran, _plain):
                 for header in (True, False):
-                    found = read(data, size, order, header)
-                    if found is not None:
-                        return found
+                    grid = read(data, size, order, header)
+                    if grid is not None:
+                        return grid
     raise GridError(
         "it is no PLOT3D grid that is read: three-dimensional, whole, without blanking, as text, "
         "unformatted Fortran, or binary."

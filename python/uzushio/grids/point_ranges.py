@@ -140,11 +140,11 @@ def _translation(grid: Grid, c: Connection, given: np.ndarray) -> list[float]:
     there = c.as_zone(c.donor_patch.vertices(grid.zone(c.donor).vertices))
     if here.shape != there.shape:
         return [float(t) for t in given]
-    found = there[0, 0] - here[0, 0]
-    size = float(np.linalg.norm(found))
-    found[np.abs(found) < 1e-12 * size] = 0.0
-    near = min(float(np.linalg.norm(found - given)), float(np.linalg.norm(found + given)))
-    return [float(t) for t in (found if near <= _ROUNDED * size or not given.any() else given)]
+    shift = there[0, 0] - here[0, 0]
+    size = float(np.linalg.norm(shift))
+    shift[np.abs(shift) < 1e-12 * size] = 0.0
+    near = min(float(np.linalg.norm(shift - given)), float(np.linalg.norm(shift + given)))
+    return [float(t) for t in (shift if near <= _ROUNDED * size or not given.any() else given)]
 
 
 def merged(directed: Iterable[Connection]) -> list[Connection]:
@@ -153,10 +153,10 @@ def merged(directed: Iterable[Connection]) -> list[Connection]:
     Raises:
         GridError: two directions of a connection disagree.
     """
-    found: dict[frozenset[tuple[str, Patch]], Connection] = {}
+    by_ends: dict[frozenset[tuple[str, Patch]], Connection] = {}
     for c in directed:
         ends = frozenset([(c.zone, c.patch), (c.donor, c.donor_patch)])
-        known = found.setdefault(ends, c)
+        known = by_ends.setdefault(ends, c)
         back = c if (known.zone, known.patch) == (c.zone, c.patch) else c.reversed()
         shift = np.subtract(known.translation, back.translation)
         if known.transform != back.transform or (
@@ -166,4 +166,4 @@ def merged(directed: Iterable[Connection]) -> list[Connection]:
                 f"zone '{c.zone}', {c.patch}: the connection to zone '{c.donor}' has the transform "
                 f"{c.transform} and the translation {c.translation}; the one back disagrees."
             )
-    return list(found.values())
+    return list(by_ends.values())

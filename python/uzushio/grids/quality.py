@@ -106,11 +106,11 @@ def zone_quality(zone: GridZone) -> ZoneQuality:
     least = int((hand * volumes).argmin())
     stretching = max(
         (_worst(_stretching(zone.vertices, axis), zone.cells) for axis in range(3)),
-        key=lambda one: one[0],
+        key=lambda candidate: candidate[0],
     )
     skewness = max(
         (_worst(angles, zone.cells) for angles in _skewness(zone.vertices)),
-        key=lambda one: one[0],
+        key=lambda candidate: candidate[0],
     )
     return ZoneQuality(
         zone.name,
@@ -161,9 +161,9 @@ def _stretching(vertices: np.ndarray, axis: int) -> np.ndarray:
     )
 
 
-def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _ratio(lengths: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return how many times the larger of two lengths is longer; 1 if both are 0."""
-    larger, smaller = np.maximum(one, other), np.minimum(one, other)
+    larger, smaller = np.maximum(lengths, other), np.minimum(lengths, other)
     ratio = np.full(larger.shape, np.inf)
     np.divide(larger, smaller, out=ratio, where=smaller > 0)
     ratio[larger == 0] = 1.0
@@ -177,15 +177,15 @@ def _skewness(vertices: np.ndarray) -> list[np.ndarray]:
         edges = _edges(vertices, axis)
         length = np.linalg.norm(edges, axis=-1, keepdims=True)
         units.append(np.divide(edges, length, out=np.zeros_like(edges), where=length > 0))
-    found = []
+    angles = []
     for a, b in itertools.combinations(range(3), 2):
         cosines = []
         for ends in itertools.product((0, 1), repeat=2):
             # The edge along a at one end along b, and the edge along b at one end along a.
             first, second = _at_end(units[a], b, ends[0]), _at_end(units[b], a, ends[1])
             cosines.append(np.abs(np.einsum("...c,...c->...", first, second)))
-        found.append(np.degrees(np.arcsin(np.minimum(np.maximum.reduce(cosines), 1.0))))
-    return found
+        angles.append(np.degrees(np.arcsin(np.minimum(np.maximum.reduce(cosines), 1.0))))
+    return angles
 
 
 def _at_end(edges: np.ndarray, axis: int, end: int) -> np.ndarray:
@@ -196,5 +196,5 @@ def _at_end(edges: np.ndarray, axis: int, end: int) -> np.ndarray:
 
 def _area(x: np.ndarray) -> float:
     """Return the area of a patch: half of the product of the diagonals of its cell sides."""
-    one, other = x[1:, 1:] - x[:-1, :-1], x[1:, :-1] - x[:-1, 1:]
-    return float(0.5 * np.linalg.norm(np.cross(one, other), axis=-1).sum())
+    diagonal, other = x[1:, 1:] - x[:-1, :-1], x[1:, :-1] - x[:-1, 1:]
+    return float(0.5 * np.linalg.norm(np.cross(diagonal, other), axis=-1).sum())
