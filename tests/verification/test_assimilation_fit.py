@@ -73,7 +73,7 @@ def test_hubers_norm_of_a_run_is_that_of_its_definition(weights: str) -> None:
     cost = cost_of(model, observations)
     background = cost.background_value(here)
     found = {cost.value(here.state, here.parameters), cost.value_at(here)}
-    found.add(cost.both(here.state, here.parameters, 1.0, np.empty(SHAPE))[0])
+    found.add(cost.value_and_gradient(here.state, here.parameters, 1.0, np.empty(SHAPE))[0])
     assert len(found) == 1
     assert found.pop() == pytest.approx(expected + background, rel=1e-13)
     squares = cost_of(model, replace(observations, huber=math.inf)).value_at(here)
@@ -93,7 +93,7 @@ def test_the_gradient_and_hessian_of_hubers_norm_are_derivatives(weights: str) -
         value = cost.value(here.state, here.parameters)
         of_state, of_m = cost.gradient(here.state, here.parameters)
         out = np.empty(SHAPE)
-        _, same = cost.both(here.state, here.parameters, 1.0, out)
+        _, same = cost.value_and_gradient(here.state, here.parameters, 1.0, out)
         gradients += [of_state.tobytes() + of_m.tobytes(), out.tobytes() + same.tobytes()]
     assert len(set(gradients)) == 1
     rng = np.random.default_rng(1)

@@ -165,7 +165,7 @@ def test_every_schedule_gives_the_same_j_and_gradient_to_the_bit(
             assert cost.counts.forward_steps == cost.sweeps.plan.forward_steps
             assert cost.counts.backward_steps == STEPS
             out = np.empty_like(here.state)
-            value, of_parameters = cost.both(here.state, here.parameters, 1.0, out)
+            value, of_parameters = cost.value_and_gradient(here.state, here.parameters, 1.0, out)
             found.append((value, out.tobytes(), of_parameters.tobytes()))
             if states == STEPS:
                 # Of 20 steps the states 0, 8 and 16 were kept, twice.

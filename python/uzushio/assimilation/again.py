@@ -49,10 +49,10 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
         job.reopen(AssimilationResults.modules(figures=True))
         memory.require(comm, needs(case, comm.size).required, "the figures")
         work = Assimilation(case, comm)
-        found = saved.open_saved(options.restart, case, comm, options.fallback, job.warn)
-        job.restored = job.latest = found.path
+        restored = saved.open_saved(options.restart, case, comm, options.fallback, job.warn)
+        job.restored = job.latest = restored.path
         work.problem.observe()
-        work.start(found)
+        work.start(restored)
         work.choose()
         step = work.parts.search.iteration
         before = on_root(comm, lambda: _summary_of(run, step))
@@ -60,7 +60,7 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
         results = AssimilationResults(
             job=job,
             work=work,
-            found=_deviations(work, run, before, members),
+            deviations=_deviations(work, run, before, members),
             members=members,
             seconds_in=None,
             before=before,
@@ -90,13 +90,13 @@ def _deviations(
     names = work.history.parameters
     if before is not None:
         stored = [dict(before["results"]["parameters"][name]) for name in names]
-        return [_deviation(one) for one in stored]
+        return [_deviation(row) for row in stored]
     why = f"not known; uzushio assimilate --restart {run} finds it at the end"
     unknown = [Deviation.unknown(why) for _ in names]
     if not members:
         return unknown
     scatter = zip(unknown, ensemble_spreads(members), strict=True)
-    return [replace(one, ensemble=spread) for one, spread in scatter]
+    return [replace(deviation, ensemble=spread) for deviation, spread in scatter]
 
 
 def _deviation(stored: Mapping[str, Any]) -> Deviation:

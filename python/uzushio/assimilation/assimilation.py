@@ -49,7 +49,7 @@ class Assimilation:
         """Create the problem; raise `UzushioError` on all ranks if it does not fit them."""
         self.case, self.comm = case, comm
         self.problem = Problem(case, comm)
-        self.history = History([one.name for one in self.problem.model.parameters])
+        self.history = History([parameter.name for parameter in self.problem.model.parameters])
         self.windows: list[int] = []
         self.remarks: list[str] = []
         self.tried_again: dict[str, float | None] | None = None
@@ -58,33 +58,33 @@ class Assimilation:
         self.parts: Parts
         self._began = time.monotonic()
 
-    def start(self, found: checkpoint.Checkpoint | None) -> None:
+    def start(self, restored: checkpoint.Checkpoint | None) -> None:
         """Create the search, at its beginning or at the state of a checkpoint.
 
         Call `Problem.observe` before.
         """
         problem = self.problem
-        if found is not None:
-            rows = found.manifest.attributes["history"]
+        if restored is not None:
+            rows = restored.manifest.attributes["history"]
             problem.pass_stages(self.history.windows_of(rows))
         self.windows = problem.windows()
-        if found is not None and found.manifest.attributes.get("tried_again") is not None:
+        if restored is not None and restored.manifest.attributes.get("tried_again") is not None:
             self.windows.append(self.windows[-1])
-        if found is None:
+        if restored is None:
             window = self.windows[0]
             units = problem.scales(problem.guess, window)
         else:
-            attributes = found.manifest.attributes
+            attributes = restored.manifest.attributes
             window = self.windows[attributes["search"]["stage"]]
             units = [float(unit) for unit in attributes["units"]]
             self._fresh = attributes.get("fresh", False)
         self.parts = problem.minimiser(units, window, self._fresh)
         self.parts.search.rough = len(self.windows) > 1
-        if found is not None:
-            self._restore(found)
+        if restored is not None:
+            self._restore(restored)
 
-    def _restore(self, found: checkpoint.Checkpoint) -> None:
-        state, attributes = found.state(), found.manifest.attributes
+    def _restore(self, restored: checkpoint.Checkpoint) -> None:
+        state, attributes = restored.state(), restored.manifest.attributes
         vectors: dict[str, np.ndarray] = {}
         with collective(self.comm):
             vectors = saved.vectors_of(state, self.problem.model)
@@ -92,7 +92,7 @@ class Assimilation:
         self.remarks = list(attributes.get("remarks", []))
         self.tried_again = attributes.get("tried_again")
         self.parts.search.restore(vectors, attributes["search"])
-        self._require_same_value(found.path)
+        self._require_same_value(restored.path)
         self.history.restore(attributes["history"])
         self.parts.cost.sweeps.counts.restore(attributes["counts"])
         self.parts.evaluator.forward_runs = attributes["forward_runs"]
@@ -312,7 +312,7 @@ class Assimilation:
         estimate: list[Any] = [search.value, *space.parameters(search.point).tolist()]
         problem = {
             "posed": saved.posed(self.case),
-            "estimate": [repr(one) for one in estimate],
+            "estimate": [repr(value) for value in estimate],
             "optimiser": self.case.optimiser.model_dump(mode="json"),
             "seed": self.case.uncertainty.seed,
         }

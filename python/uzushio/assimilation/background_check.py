@@ -64,17 +64,17 @@ def check(
     """
     weight = np.broadcast_to(observations.weight, observations.values.shape).copy()
     counts, steps = np.zeros(3, dtype=np.int64), observations.steps
-    for index, (found,) in standardised_residuals(model, observations, [guess], steps[-1]):
+    for index, (residuals,) in standardised_residuals(model, observations, [guess], steps[-1]):
         seen = weight[index] > 0.0
-        far = seen & (np.abs(found) > limit)
+        far = seen & (np.abs(residuals) > limit)
         counts += [
             np.count_nonzero(seen),
             np.count_nonzero(far),
-            np.count_nonzero(~np.isfinite(found)),
+            np.count_nonzero(~np.isfinite(residuals)),
         ]
         weight[index][far] = 0.0
     model.comm.Allreduce(counts.copy(), counts)
-    values, rejected, infinite = (int(one) for one in counts)
+    values, rejected, infinite = (int(count) for count in counts)
     if infinite:
         raise CaseError(
             "observations.background_check: the run of the first guess does not stay finite; "

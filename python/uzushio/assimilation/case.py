@@ -216,13 +216,13 @@ def load_assimilation(
     """
     document = read_document(source, overrides)
     _name_file_of_model(document)
-    found = model_of(
+    model_type = model_of(
         document,
         "model",
         known_models(),
         lambda name: model_class(name).case_model,
     )
-    case = document.validate(found)
+    case = document.validate(model_type)
     _check_controls(case, document)
     return case
 
@@ -239,7 +239,7 @@ def _name_file_of_model(document: Document) -> None:
 def _check_controls(case: AssimilationCase, document: Document) -> None:
     """Raise `CaseError` for controls that the model does not have."""
     model = model_class(case.model)
-    known = [model.state.name, *(one.name for one in model.parameters)]
+    known = [model.state.name, *(parameter.name for parameter in model.parameters)]
     wrong = [
         f"{document.where(('controls', name))}: controls.{name} {unknown(name, known)}"
         for name in case.controls

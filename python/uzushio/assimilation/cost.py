@@ -100,7 +100,7 @@ class Cost:
         self._add_background(state, parameters, unit, of_state, of_parameters)
         return of_state, of_parameters
 
-    def both(
+    def value_and_gradient(
         self, state: np.ndarray, parameters: np.ndarray, unit: float, out: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return J and its derivatives, cheaper than `value` and `gradient` (collective).
@@ -112,7 +112,7 @@ class Cost:
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._set_initial_state(state, parameters, unit)
             with self._sections.section("sweeps"):
-                misfit, of_parameters = self.sweeps.both(parameters, out)
+                misfit, of_parameters = self.sweeps.value_and_gradient(parameters, out)
             value += misfit
             self._add_background(state, parameters, unit, out, of_parameters)
         return (value if math.isfinite(value) else math.inf), of_parameters

@@ -98,17 +98,19 @@ def deviations(
 
     def product(vector: np.ndarray) -> np.ndarray:
         between()
-        found = space.gradient(*hessian.product(space.state(vector), space.parameters(vector)))
+        hessian_product = space.gradient(
+            *hessian.product(space.state(vector), space.parameters(vector))
+        )
         if free is not None:
-            found *= free
-        return found
+            hessian_product *= free
+        return hessian_product
 
     count = len(space.scales) - 1
-    found = []
+    estimates = []
     for index in range(count):
         place = space.size - count + index
         if free is not None and free[place] == 0.0:
-            found.append(Deviation.unknown("it is at its bound"))
+            estimates.append(Deviation.unknown("it is at its bound"))
             continue
         right = np.zeros(space.size)
         right[place] = 1.0
@@ -128,8 +130,8 @@ def deviations(
             if not value(point) - value(there) > _ENOUGH * expected:
                 notes = "; ".join(filter(None, [deviation.note, _NOT_QUADRATIC]))
                 deviation = replace(deviation, to_minimum=None, note=notes)
-        found.append(deviation)
-    return found
+        estimates.append(deviation)
+    return estimates
 
 
 def _deviation(solved: Solution, variance: float, away: float, unit: float) -> Deviation:

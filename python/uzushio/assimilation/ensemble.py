@@ -84,7 +84,7 @@ class EnsembleSpread:
 
 def ensemble_spreads(members: Sequence[Member]) -> list[EnsembleSpread]:
     """Return the spread of each parameter over two or more members."""
-    values = np.array([one.parameters for one in members])
+    values = np.array([member.parameters for member in members])
     count = len(members)
     error = 1.0 / math.sqrt(2.0 * (count - 1))
     means, deviations = values.mean(axis=0), values.std(axis=0, ddof=1)
@@ -97,10 +97,10 @@ def ensemble_spreads(members: Sequence[Member]) -> list[EnsembleSpread]:
 def table(members: Sequence[Member], names: Sequence[str]) -> str:
     """Return all members as comma-separated values."""
     lines = [",".join(["member", *names, "J", "iterations", "forward", "backward", "ended"])]
-    for one in members:
-        numbers = [*map(repr, one.parameters), repr(one.J)]
-        counts = [str(one.iterations), str(one.forward_runs), str(one.backward_runs)]
-        lines.append(",".join([str(one.number), *numbers, *counts, one.ended]))
+    for member in members:
+        numbers = [*map(repr, member.parameters), repr(member.J)]
+        counts = [str(member.iterations), str(member.forward_runs), str(member.backward_runs)]
+        lines.append(",".join([str(member.number), *numbers, *counts, member.ended]))
     return "\n".join(lines) + "\n"
 
 
@@ -123,15 +123,15 @@ class MemberFiles:
 
     def done(self, count: int) -> dict[int, Member]:
         """Return the complete members with numbers up to `count`, by number."""
-        found = {}
+        members = {}
         for number in range(1, count + 1):
             try:
                 stored = json.loads(self._path(number).read_text(encoding="utf-8"))
                 if stored.pop("of") == self._key:
-                    found[number] = Member(**stored)
+                    members[number] = Member(**stored)
             except (OSError, ValueError, TypeError, LookupError, AttributeError):
                 continue  # missing or invalid: it will be computed again
-        return found
+        return members
 
     def write(self, member: Member) -> None:
         """Write a member's file atomically; raise `OSError` on failure."""
@@ -200,9 +200,9 @@ class Ensemble:
             if between():
                 return None
             search.step()
-        found = Member(
+        member = Member(
             number=number,
-            parameters=[float(one) for one in space.parameters(search.point)],
+            parameters=[float(value) for value in space.parameters(search.point)],
             J=search.value,
             iterations=search.iteration,
             forward_runs=evaluator.forward_runs,
@@ -211,7 +211,7 @@ class Ensemble:
         )
         search.release()
         evaluator.forget()
-        return found
+        return member
 
     def run(
         self,
@@ -237,17 +237,17 @@ class Ensemble:
         left = [number for number in range(1, count + 1) if number not in done]
         mine, stopped = self._groups.mine, False
         for number in left[mine :: self._groups.count]:
-            found = self.member(number, between)
-            if found is None:
+            member = self.member(number, between)
+            if member is None:
                 stopped = True
                 break
             with collective(self._groups.inside):
                 if self._groups.inside.rank == 0:
-                    files.write(found)
-            done[number] = found
-            tell(found)
+                    files.write(member)
+            done[number] = member
+            tell(member)
         everybody = comm.allgather((stopped, done))
-        if any(one for one, _ in everybody):
+        if any(ended for ended, _ in everybody):
             return None
-        all_of_them = {number: one for _, some in everybody for number, one in some.items()}
+        all_of_them = {number: member for _, some in everybody for number, member in some.items()}
         return [all_of_them[number] for number in range(1, count + 1)]

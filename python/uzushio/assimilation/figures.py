@@ -125,7 +125,10 @@ def _range(panels: Panels) -> tuple[float, float]:
     """Return common limits of colours for all states; noise may exceed them."""
     shown = [panels.first_guess, panels.run]
     shown += [] if panels.truth is None else [panels.truth]
-    low, high = min(float(one.min()) for one in shown), max(float(one.max()) for one in shown)
+    low, high = (
+        min(float(values.min()) for values in shown),
+        max(float(values.max()) for values in shown),
+    )
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
@@ -158,7 +161,7 @@ def progress(work: Assimilation, deviations: Sequence[Deviation], title: str) ->
     """Plot J minus its last value, the gradient, and each parameter with its band."""
     history, truth, parameters = work.history, work.problem.truth, work.problem.model.parameters
     count = 2 + 2 * len(parameters)
-    names = " and ".join(one.name for one in parameters)
+    names = " and ".join(parameter.name for parameter in parameters)
     words = f"J, its gradient and {names} over the iterations of the search"
     figure = sheet(title, 9.0, 0.9 + 2.3 * count, description=words)
     grid = figure.subplots(count, 1)
@@ -218,10 +221,12 @@ def progress(work: Assimilation, deviations: Sequence[Deviation], title: str) ->
 
 def _of_bands(deviations: Sequence[Deviation]) -> str:
     """Return a description of the bands about the parameters."""
-    spread = next((one.ensemble for one in deviations if one.ensemble is not None), None)
+    spread = next(
+        (deviation.ensemble for deviation in deviations if deviation.ensemble is not None), None
+    )
     if spread is not None:
         return f"Bands: ± 1 standard deviation, the spread of {spread.members} assimilations."
-    if any(one.sd is not None for one in deviations):
+    if any(deviation.sd is not None for deviation in deviations):
         return "Bands: ± 1 standard deviation, from the curvature of J at the estimate."
     return ""
 
@@ -230,7 +235,7 @@ def _parameter(
     axes: Axes,
     close: Axes,
     history: History,
-    found: Deviation,
+    parameter_deviation: Deviation,
     truth: float | None,
     quantity: Quantity,
     part: str,
@@ -238,9 +243,9 @@ def _parameter(
     """Plot one parameter: all iterations, and the last ones at the scale of its band."""
     iteration, values = history.of("iteration"), history.of(quantity.name)
     last = float(values[-1])
-    sd = found.best
+    sd = parameter_deviation.best
     deviation = f" ± {sd:.2g}" if sd is not None else ""
-    if part and sd is not None and found.ensemble is None:
+    if part and sd is not None and parameter_deviation.ensemble is None:
         deviation += f" ({part})"
     _lines(axes, iteration, values, truth)
     label = quantity.name if quantity.unit == "1" else f"{quantity.name} ({quantity.unit})"

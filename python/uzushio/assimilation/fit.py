@@ -139,9 +139,9 @@ class Fit:
     def table(self) -> str:
         """Return the fit at each time as comma-separated values."""
         lines = [",".join(TimeFit.__dataclass_fields__)]
-        for one in self.times:
+        for time_fit in self.times:
             lines.append(
-                ",".join("" if value is None else repr(value) for value in vars(one).values())
+                ",".join("" if value is None else repr(value) for value in vars(time_fit).values())
             )
         return "\n".join(lines) + "\n"
 
@@ -206,18 +206,18 @@ def goodness_of_fit(cost: Cost, background: Guess, estimate: Guess, free: int, l
     )
 
 
-def _is_poor_time(one: TimeFit) -> bool:
+def _is_poor_time(time_fit: TimeFit) -> bool:
     """Whether chi² at a time is too large, by the cube root of χ², which is nearly normal.
 
     E. B. Wilson, M. M. Hilferty, The distribution of chi-square, Proc. Natl. Acad. Sci. 17 (1931).
     """
-    if not one.values:
+    if not time_fit.values:
         return False
-    if one.chi_square is None:
+    if time_fit.chi_square is None:
         return True
-    variance = 2.0 / (9.0 * one.values)
-    far = math.cbrt(one.chi_square) > 1.0 - variance + _SPREADS * math.sqrt(variance)
-    return far and one.chi_square > 1.0 + _SHARE
+    variance = 2.0 / (9.0 * time_fit.values)
+    far = math.cbrt(time_fit.chi_square) > 1.0 - variance + _SPREADS * math.sqrt(variance)
+    return far and time_fit.chi_square > 1.0 + _SHARE
 
 
 def _verdict(figures: dict[str, float], values: int, huber: float | None, poor_times: int) -> str:
@@ -280,7 +280,7 @@ class _Collected:
         counts = np.array([*self._counts, self.linear], dtype=np.int64)
         self._comm.Allreduce(counts.copy(), counts)
         self._comm.Allreduce(self.histogram.copy(), self.histogram)
-        *self._counts, self.linear = (int(one) for one in counts)
+        *self._counts, self.linear = (int(count) for count in counts)
 
     def of_times(self) -> list[tuple[int, list[float | None]]]:
         """Return the number of values and the means of each time."""
@@ -290,8 +290,8 @@ class _Collected:
     def of_all(self) -> tuple[int, list[float | None]]:
         """Return the number of values and the means over all times."""
         totals = [(0.0, 0.0)] * _SUMS
-        for place, one in enumerate(self._sums):
-            totals[place % _SUMS] = exact_sums.add(totals[place % _SUMS], one)
+        for place, partial in enumerate(self._sums):
+            totals[place % _SUMS] = exact_sums.add(totals[place % _SUMS], partial)
         return sum(self._counts), _means(totals, sum(self._counts))
 
     def misfit(self) -> float:
@@ -316,13 +316,13 @@ class _Collected:
 
     def map_of(self, sums: np.ndarray) -> np.ndarray:
         """Return the mean at each point of this rank's part; NaN where none is observed."""
-        found = np.full(sums.shape, np.nan)
-        np.divide(sums, self._seen, out=found, where=self._seen > 0)
-        return found
+        means = np.full(sums.shape, np.nan)
+        np.divide(sums, self._seen, out=means, where=self._seen > 0)
+        return means
 
 
 def _means(sums: list[exact_sums.DoubleDouble], count: int) -> list[float | None]:
     """Return means; the second one as a root mean square; None where they are not finite."""
-    means = [exact_sums.rounded(one) / count if count else math.nan for one in sums]
+    means = [exact_sums.rounded(total) / count if count else math.nan for total in sums]
     means[1] = math.sqrt(means[1]) if means[1] >= 0.0 else math.nan
-    return [one if math.isfinite(one) else None for one in means]
+    return [mean if math.isfinite(mean) else None for mean in means]

@@ -75,13 +75,14 @@ def figure(fit: Fit, panels: Panels, title: str) -> Figure:
 
 def _over_time(axes: Axes, fit: Fit) -> None:
     """Plot the r.m.s. of innovations and residuals, and the figure of Desroziers."""
-    time = np.array([one.time for one in fit.times])
+    time = np.array([time_fit.time for time_fit in fit.times])
     names = ("innovation_rms", "chi_square", "desroziers")
     innovation, chi_square, desroziers = (
-        np.array([getattr(one, name) for one in fit.times], dtype=np.float64) for name in names
+        np.array([getattr(time_fit, name) for time_fit in fit.times], dtype=np.float64)
+        for name in names
     )
     marker = "." if len(time) < 200 else ""
-    count = np.array([max(1, one.values) for one in fit.times])
+    count = np.array([max(1, time_fit.values) for time_fit in fit.times])
     band = 2.0 * np.sqrt(0.5 / count)
     axes.fill_between(time, 1.0 - band, 1.0 + band, color=GREY, alpha=0.3, lw=0, label="1 ± 2 sd")
     axes.plot(time, innovation, color=GREY, marker=marker, label="r.m.s. of o − b")

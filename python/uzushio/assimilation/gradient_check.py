@@ -70,14 +70,14 @@ class TaylorTest:
     @property
     def order(self) -> float | None:
         """Order of the last two remainders above rounding; None if there are no two."""
-        found = [
+        remainders = [
             (h, rest)
             for h, rest in zip(STEPS, self.second, strict=True)
             if math.isfinite(rest) and rest > _ABOVE * self.rounding
         ]
-        if len(found) < 2:
+        if len(remainders) < 2:
             return None
-        (h, rest), (smaller, smaller_rest) = found[-2:]
+        (h, rest), (smaller, smaller_rest) = remainders[-2:]
         return math.log(rest / smaller_rest) / math.log(h / smaller)
 
     @property
@@ -87,7 +87,7 @@ class TaylorTest:
 
     def lines(self) -> list[str]:
         """Return a row for each step."""
-        orders = [_orders(one) for one in (self.first, self.second)]
+        orders = [_orders(remainders) for remainders in (self.first, self.second)]
         return [
             f"{self.control:<12}{h:<9.0e}{first:<13.4e}{order:<8}{second:<13.4e}{order_2}".rstrip()
             for h, first, order, second, order_2 in zip(
@@ -153,23 +153,25 @@ class GradientCheck:
         return not self._mistakes()
 
     def _mistakes(self) -> list[str]:
-        found = []
-        wrong = [one.control for one in self.taylor if not one.passed]
-        dots = [one.control for one in self.dot_products if not one.passed]
+        mistakes = []
+        wrong = [test.control for test in self.taylor if not test.passed]
+        dots = [test.control for test in self.dot_products if not test.passed]
         if dots:
-            found.append(
+            mistakes.append(
                 f"the adjoint is not the transpose of the tangent-linear model for "
                 f"{' and '.join(dots)}"
             )
         if wrong:
-            found.append(f"the derivative of J with respect to {' and '.join(wrong)} is wrong")
+            mistakes.append(f"the derivative of J with respect to {' and '.join(wrong)} is wrong")
             if not dots and "tangent_step" not in self.by_differences:
-                found.append("tangent-linear and adjoint model are not those of the forward model")
+                mistakes.append(
+                    "tangent-linear and adjoint model are not those of the forward model"
+                )
         if self.hessian is not None and not self.hessian <= _HESSIAN:
-            found.append("the second-order adjoint is not the derivative of the adjoint")
-        if not any(one.depends for one in self.taylor):
-            found.append("J depends on no control, so nothing was tested")
-        return found
+            mistakes.append("the second-order adjoint is not the derivative of the adjoint")
+        if not any(test.depends for test in self.taylor):
+            mistakes.append("J depends on no control, so nothing was tested")
+        return mistakes
 
     def __str__(self) -> str:
         """Return the tables and the verdict."""
@@ -201,7 +203,7 @@ class GradientCheck:
         if self.by_differences:
             names = " and no ".join(self.by_differences)
             lines.append(f"The model has no {names}: central differences take the place.")
-        unused = [one.control for one in self.taylor if not one.depends]
+        unused = [test.control for test in self.taylor if not test.depends]
         if unused:
             lines.append(f"J does not depend on {' and '.join(unused)} within rounding.")
         mistakes = self._mistakes()
@@ -211,13 +213,13 @@ class GradientCheck:
 
 def _orders(values: Sequence[float]) -> list[str]:
     """Return the order between each value and the one before, as text."""
-    found = [""]
+    orders = [""]
     for (h, value), (before_h, before) in zip(
         zip(STEPS[1:], values[1:], strict=True), zip(STEPS, values, strict=False), strict=False
     ):
         usable = math.isfinite(before) and math.isfinite(value) and value > 0.0 and before > 0.0
-        found.append(f"{math.log(before / value) / math.log(before_h / h):.2f}" if usable else "")
-    return found
+        orders.append(f"{math.log(before / value) / math.log(before_h / h):.2f}" if usable else "")
+    return orders
 
 
 def check_gradient(
@@ -259,7 +261,10 @@ class _Check:
         self._guess = Guess(state, problem.guess.parameters)
         self._parts: Parts = problem.minimiser(problem.scales(self._guess, first), first)
         space = self._parts.space
-        self._names = [self._model.state.name, *(one.name for one in self._model.parameters)]
+        self._names = [
+            self._model.state.name,
+            *(parameter.name for parameter in self._model.parameters),
+        ]
         self._point = space.vector(self._guess.state, self._guess.parameters)
         self._window = self._affordable(first)
         self._parts.cost.look_at(problem.plan(self._window))
@@ -276,10 +281,10 @@ class _Check:
         self._value_and_gradient()
         each = time.perf_counter() - began
         runs = (len(STEPS) + 2.0) * len(self._names) + _ROUNDED_RUNS
-        whole, found = self._case.time.steps, window
-        while found < whole and runs * each * 2 * found / window < _SECONDS:
-            found *= 2
-        longest: int = self._comm.bcast(min(found, whole))
+        whole, steps = self._case.time.steps, window
+        while steps < whole and runs * each * 2 * steps / window < _SECONDS:
+            steps *= 2
+        longest: int = self._comm.bcast(min(steps, whole))
         return longest
 
     def _value_and_gradient(self) -> tuple[float, np.ndarray]:
@@ -296,8 +301,8 @@ class _Check:
         rounding = self._rounding(value)
         directions = [self._direction(index) for index in range(len(self._names))]
         taylor = [
-            self._taylor(name, one, value, gradient, rounding)
-            for name, one in zip(self._names, directions, strict=True)
+            self._taylor(name, direction, value, gradient, rounding)
+            for name, direction in zip(self._names, directions, strict=True)
         ]
         by_differences = model.by_differences()
         hessian = None
@@ -334,19 +339,19 @@ class _Check:
             relative = np.full(space.size, 2.0**-52)
             space.part(relative)[...] *= np.sign(self._noise(member))
             points.append(self._point * (1.0 + relative))
-        found = self._parts.evaluator.values(points)
-        return max(float(np.spacing(value)), *(abs(one - value) for one in found))
+        values = self._parts.evaluator.values(points)
+        return max(float(np.spacing(value)), *(abs(repeated - value) for repeated in values))
 
     def _taylor(
         self, name: str, direction: np.ndarray, value: float, gradient: np.ndarray, rounding: float
     ) -> TaylorTest:
         slope = self._parts.space.dot(gradient, direction)
         values = self._parts.evaluator.values([self._point + h * direction for h in STEPS])
-        changes = [one - value for one in values]
+        changes = [changed - value for changed in values]
         return TaylorTest(
             control=name,
-            first=[abs(one) for one in changes],
-            second=[abs(one - h * slope) for h, one in zip(STEPS, changes, strict=True)],
+            first=[abs(change) for change in changes],
+            second=[abs(change - h * slope) for h, change in zip(STEPS, changes, strict=True)],
             rounding=rounding,
         )
 
@@ -363,11 +368,13 @@ class _Check:
         evaluator.forget()
         hessian = self._parts.cost.hessian(self._guess, self._problem.states)
         product = hessian.product(space.state(direction), space.parameters(direction))
-        found = space.gradient(*product)
-        length = space.dot(found, found)
+        curvature = space.gradient(*product)
+        length = space.dot(curvature, curvature)
         return min(
-            math.sqrt(space.dot(found - one, found - one) / length) if length else math.inf
-            for one in differences
+            math.sqrt(space.dot(curvature - difference, curvature - difference) / length)
+            if length
+            else math.inf
+            for difference in differences
         )
 
     def _dot_products(
@@ -377,9 +384,9 @@ class _Check:
         parameters = self._guess.parameters
         trajectory = model.trajectory(steps)
         model.forward(self._guess.state.copy(), parameters, 0, steps, trajectory)
-        found = []
-        for name, one in zip(self._names, directions, strict=True):
-            of_state, of_parameters = space.state(one), space.parameters(one)
+        tests = []
+        for name, direction in zip(self._names, directions, strict=True):
+            of_state, of_parameters = space.state(direction), space.parameters(direction)
             tangent = of_state.copy()
             model.tangent(tangent, of_parameters, parameters, 0, steps, trajectory)
             adjoint = tangent.copy()
@@ -390,5 +397,5 @@ class _Check:
                 part * exact_sums.rounded(slope)
                 for part, slope in zip(of_parameters.tolist(), slopes, strict=True)
             )
-            found.append(DotProductTest(name, left, right, limit))
-        return found
+            tests.append(DotProductTest(name, left, right, limit))
+        return tests

@@ -79,14 +79,16 @@ class Evaluator:
         together = likely and len(points) <= groups.count
         # A group keeps the trajectory of its last point: the first is the likeliest to be accepted.
         for i in reversed(range(groups.mine, len(points), groups.count)):
-            mine[i] = self._both(points[i]) if together else self._value(points[i])
+            mine[i] = self._value_and_gradient(points[i]) if together else self._value(points[i])
         # The memory of an earlier point may have been reused for another one.
-        self._held = [None if any(held is one for one in points) else held for held in self._held]
+        self._held = [
+            None if any(held is point for point in points) else held for held in self._held
+        ]
         newest = points[: groups.count]
         self._held[: len(newest)] = newest
         self.forward_runs += len(points)
         if groups.count == 1:
-            return [float(one) for one in mine]
+            return [float(value) for value in mine]
         gathered = np.empty((groups.count, len(points)))
         groups.across.Allgather(mine, gathered)  # phase A
         return [float(gathered[i % groups.count, i]) for i in range(len(points))]
@@ -131,11 +133,11 @@ class Evaluator:
             self._space.release(self._gradient)
             self._gradient = None
 
-    def _both(self, point: np.ndarray) -> float:
+    def _value_and_gradient(self, point: np.ndarray) -> float:
         """Return J, and store its gradient."""
         gradient = self._space.new()
         part = self._space.part(gradient)
-        value, slopes = self._cost.both(*self._controls(point), out=part)
+        value, slopes = self._cost.value_and_gradient(*self._controls(point), out=part)
         gradient[part.size :] = slopes * self._space.scales[1:]
         self._gradient = gradient
         return value

@@ -208,7 +208,7 @@ class LbfgsMemory:
             step, change = stored[f"step{number}"], stored[f"change{number}"]
             steps.append(step)
             *curves, steep = self._space.doubled_dots(
-                *((one, change) for one in steps), (change, change)
+                *((step, change) for step in steps), (change, change)
             )
             length = steep if self.metric is None else self._measured(change)
             self._pairs.append(_Pair(number, step, change, curves, length))

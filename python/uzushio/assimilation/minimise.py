@@ -97,18 +97,20 @@ class Minimiser:
 
     def step(self) -> None:
         """Perform one iteration (collective); it sets `ended` if it is the last one."""
-        found, self.promised = self._descend()
-        if found is None:
+        accepted, self.promised = self._descend()
+        if accepted is None:
             self.ended = "J cannot be made smaller in double precision"
             return
-        gradient = self._objective.gradient(found.point)
+        gradient = self._objective.gradient(accepted.point)
         if self._settings.method == "lbfgs":
-            self._memory.add(self.iteration + 1, found.point, self.point, gradient, self.gradient)
+            self._memory.add(
+                self.iteration + 1, accepted.point, self.point, gradient, self.gradient
+            )
         else:
             self._space.release(self.point, self.gradient)
-        self.point, self.value, self.gradient = found.point, found.value, gradient
+        self.point, self.value, self.gradient = accepted.point, accepted.value, gradient
         self._view = self._memory.view(self.point, self.gradient)
-        self._length = found.length
+        self._length = accepted.length
         self.iteration += 1
         self._in_stage += 1
         if self.rough:
@@ -141,16 +143,16 @@ class Minimiser:
         """Search along the direction of lbfgs, and along the gradient if that fails."""
         while True:
             direction, slope = self._memory.direction(self.point, self.gradient, self._view)
-            newton, found = len(self._memory) > 0, None
+            newton, accepted = len(self._memory) > 0, None
             if slope < 0.0:
                 first = 1.0 if newton else self._length
-                found = self._search.search(
+                accepted = self._search.search(
                     self.point, self.value, self.gradient, direction, first, not newton
                 )
             self._space.release(direction)
-            if found is not None:
+            if accepted is not None:
                 # Steepest descent has no model of J: use its actual decrease.
-                return found, -0.5 * slope if newton else self.value - found.value
+                return accepted, -0.5 * slope if newton else self.value - accepted.value
             if not newton and not math.isfinite(slope):
                 raise ModelError(
                     f"the derivative of J is not finite after iteration {self.iteration}, although "

@@ -155,7 +155,7 @@ class Model(StepSweeps):
     @classmethod
     def wrong_names(cls) -> list[str]:
         """Return the names of the state and of parameters that files and tables cannot hold."""
-        names = [cls.state.name, *(one.name for one in cls.parameters)]
+        names = [cls.state.name, *(parameter.name for parameter in cls.parameters)]
         return [
             name
             for name in names
@@ -246,15 +246,15 @@ def model_class(name: str) -> type[Model]:
             or lacks a required member.
     """
     file, class_name = file_of_class(name)
-    found: Any = MODELS.find(name) if file is None else _of_file(file, class_name)
-    if not hasattr(found, "missing"):
+    candidate: Any = MODELS.find(name) if file is None else _of_file(file, class_name)
+    if not hasattr(candidate, "missing"):
         raise CaseError(f"model '{name}' is not a subclass of uzushio.assimilation.Model.")
-    if missing := found.missing():
+    if missing := candidate.missing():
         raise CaseError(
-            f"model '{name}': the class {found.__name__} needs {' and '.join(missing)}; "
+            f"model '{name}': the class {candidate.__name__} needs {' and '.join(missing)}; "
             "docs/how-to/own-model.md describes a model."
         )
-    model: type[Model] = found
+    model: type[Model] = candidate
     if wrong := model.wrong_names():
         raise CaseError(
             f"model '{name}': state and parameters need different names without '/', which are no "

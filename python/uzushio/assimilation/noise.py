@@ -76,8 +76,8 @@ def _first_rows(above: Sequence[slice], counts: Sequence[int], height: int) -> n
     """Return the first row of each plane of a part, if rows of all planes are counted."""
     if not above:
         return np.zeros(1, dtype=np.int64)
-    indices = np.meshgrid(*(np.arange(one.start, one.stop) for one in above), indexing="ij")
-    return np.ravel_multi_index([one.reshape(-1) for one in indices], tuple(counts)) * height
+    indices = np.meshgrid(*(np.arange(part.start, part.stop) for part in above), indexing="ij")
+    return np.ravel_multi_index([index.reshape(-1) for index in indices], tuple(counts)) * height
 
 
 def _rows(

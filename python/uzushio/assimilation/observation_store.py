@@ -67,8 +67,8 @@ def is_complete(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
 
     def has_steps() -> bool:
         try:
-            found = zarr.open_group(path, mode="r")["step"]
-            return np.array_equal(np.asarray(found[...]), observations.steps)  # type: ignore[index]
+            stored_steps = zarr.open_group(path, mode="r")["step"]
+            return np.array_equal(np.asarray(stored_steps[...]), observations.steps)  # type: ignore[index]
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
@@ -135,22 +135,22 @@ def read(path: Path, model: Model, steps: int, comm: MPI.Comm) -> Observations:
     Raises:
         CaseError: on all ranks: there is no store, or it does not fit the run.
     """
-    found: tuple[np.ndarray, np.ndarray] | None = None
+    contents: tuple[np.ndarray, np.ndarray] | None = None
     with collective(comm):
         store = StoredObservations(path, model)
         if comm.rank == 0:
             store.require_whole()
         observed_steps = store.steps(steps)
-        found = store.values_and_sigma(len(observed_steps))
-    assert found is not None
-    values, sigma = found
+        contents = store.values_and_sigma(len(observed_steps))
+    assert contents is not None
+    values, sigma = contents
     store.require_no_fill(values, comm)
     seen = np.isfinite(values)
     with collective(comm):
         store.require_sigma(sigma, seen)
     sums = np.array([np.count_nonzero(seen), store.count_implausible(values, sigma)])
     comm.Allreduce(sums.copy(), sums)
-    observed, implausible = (int(one) for one in sums)
+    observed, implausible = (int(total) for total in sums)
     if not observed:
         raise CaseError(
             f"observations.store: {path}: nothing was seen: all values are NaN or masked."

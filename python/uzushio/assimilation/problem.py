@@ -84,9 +84,9 @@ class Problem:
         truth = self.model.truth()
         self.truth = None if truth is None else checked(self.model, truth, "truth")
         self.guess = checked(self.model, self.model.first_guess(), "first_guess")
-        names = [self.model.state.name, *(one.name for one in self.model.parameters)]
+        names = [self.model.state.name, *(parameter.name for parameter in self.model.parameters)]
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
-        self.sigmas = [one.sigma for one in self.controls]
+        self.sigmas = [control.sigma for control in self.controls]
         if case.observations.huber is not None and not kind.robust:
             raise CaseError(
                 f"observations.huber: the model {case.model} knows squares alone; set it to null."
@@ -161,7 +161,7 @@ class Problem:
         """
         whole, passed = self._case.time.steps, self._passed
         return passed + [
-            one for one in self._windows_of_case(whole) if one > max(passed, default=0)
+            window for window in self._windows_of_case(whole) if window > max(passed, default=0)
         ]
 
     def _windows_of_case(self, whole: int) -> list[int]:
@@ -173,15 +173,15 @@ class Problem:
         enough = np.flatnonzero(self._observed.cumsum() >= 2 * math.prod(self.model.shape))
         if not enough.size:
             return [whole]
-        window, found = max(first, self.observations.steps[enough[0]]), []
+        window, windows = max(first, self.observations.steps[enough[0]]), []
         while window < whole:
-            found.append(window)
+            windows.append(window)
             window *= 2
-        return [*found, whole]
+        return [*windows, whole]
 
     def scales(self, guess: Guess, window: int) -> list[float]:
         """Return units of the controls, from the case or from the curvature at a point."""
-        given = [one.scale for one in self.controls]
+        given = [control.scale for control in self.controls]
         return scales(self.model, self.observations, guess, self.sigmas, given, window)
 
     def metric(self, window: int, fresh: bool = False) -> Metric | None:
@@ -218,7 +218,7 @@ class Problem:
             model, self.observations, self.plan(window), self.guess, self.sigmas, self.sections
         )
         shape = self.guess.state.shape
-        bounds = [one.bounds for one in self.controls]
+        bounds = [control.bounds for control in self.controls]
         space = ControlSpace(model.comm, shape, units, bounds, model.threads, self.sections)
         evaluator = Evaluator(cost, space, self.groups)
         start = space.vector(self.guess.state, self.guess.parameters)

@@ -25,7 +25,7 @@ def standardised_residuals(
         The index of each observed step up to `last`; and of each run observation minus state in
         sigma there, 0 where none is observed.
     """
-    states, now = [one.state.copy() for one in guesses], 0
+    states, now = [guess.state.copy() for guess in guesses], 0
     for index, step in enumerate(observations.steps):
         if step > last:
             return
@@ -34,8 +34,8 @@ def standardised_residuals(
                 if step > now:
                     model.forward(state, guess.parameters, now, step)
             now = step
-            found = [observations.standardised(index, state) for state in states]
-        yield index, found
+            residuals = [observations.standardised(index, state) for state in states]
+        yield index, residuals
 
 
 def quadratic_part(
@@ -47,7 +47,7 @@ def quadratic_part(
     part.
     """
     weight = np.zeros(observations.values.shape)
-    for index, (found,) in standardised_residuals(model, observations, [guess], last):
-        squared = np.abs(found) <= observations.huber
+    for index, (residuals,) in standardised_residuals(model, observations, [guess], last):
+        squared = np.abs(residuals) <= observations.huber
         np.copyto(weight[index], observations.weight_of(index), where=squared)
     return Observations(observations.steps, observations.values, weight)

@@ -34,7 +34,7 @@ class AssimilationResults(ResultWriter):
 
     Attributes:
         work: the assimilation.
-        found: standard deviations of the parameters.
+        deviations: standard deviations of the parameters.
         members: members of an ensemble; may be empty.
         seconds_in: seconds of each part; None if unknown.
         before: earlier summary of the same iteration, which is kept.
@@ -43,7 +43,7 @@ class AssimilationResults(ResultWriter):
     kind = "assimilation"
 
     work: Assimilation
-    found: Sequence[Deviation]
+    deviations: Sequence[Deviation]
     members: Sequence[Member]
     seconds_in: Mapping[str, float] | None
     before: Mapping[str, Any] | None = None
@@ -63,7 +63,7 @@ class AssimilationResults(ResultWriter):
             self._fit = self.work.fit()
         with results.part("the summary"):
             if self.before is None:
-                self._summary = summarise(self.work, self.found, self._fit)
+                self._summary = summarise(self.work, self.deviations, self._fit)
                 self.job.say(ending(self._summary))
                 if self.work.is_over and self._fit is not None and self._fit.is_poor:
                     self.job.warn(poor_fit(self._fit, self.work.parts.search.ended is not None))
@@ -74,7 +74,7 @@ class AssimilationResults(ResultWriter):
         with results.part("the estimate"):
             path = folder / run_folder.ESTIMATE
             if work.problem.groups.mine == 0:
-                _write_estimate(path, work.problem, work.estimate(), self.found, self._fit)
+                _write_estimate(path, work.problem, work.estimate(), self.deviations, self._fit)
             if first:
                 results.wrote(path)
         observed = work.case.observations
@@ -102,7 +102,7 @@ class AssimilationResults(ResultWriter):
         """Return the results and their cost."""
         if self.before is not None:
             return dict(self.before)
-        summary = self._summary or summarise(self.work, self.found, self._fit)
+        summary = self._summary or summarise(self.work, self.deviations, self._fit)
         return {**head, **summary, "seconds_in": self.seconds_in}
 
     def draw(self, folder: Path) -> Iterator[Path]:
@@ -113,11 +113,11 @@ class AssimilationResults(ResultWriter):
             return
         from uzushio.assimilation import figures  # matplotlib: needed on one rank only
 
-        yield from figures.draw(folder, self.work, panels, self.found, self._fit)
+        yield from figures.draw(folder, self.work, panels, self.deviations, self._fit)
 
 
 def _write_estimate(
-    path: Path, problem: Problem, estimate: Guess, found: Sequence[Deviation], fit: Fit | None
+    path: Path, problem: Problem, estimate: Guess, deviations: Sequence[Deviation], fit: Fit | None
 ) -> None:
     """Write the estimated initial state, and the parameters as attributes (collective)."""
     model = problem.model
@@ -125,11 +125,11 @@ def _write_estimate(
     attributes: dict[str, object] = {}
     for index, quantity in enumerate(model.parameters):
         attributes[quantity.name] = float(estimate.parameters[index])
-        attributes[f"{quantity.name}_sd"] = found[index].sd
-        if found[index].ensemble is not None:
-            attributes[f"{quantity.name}_sd_ensemble"] = found[index].best
-        if found[index].note:
-            attributes[f"{quantity.name}_sd_note"] = found[index].note
+        attributes[f"{quantity.name}_sd"] = deviations[index].sd
+        if deviations[index].ensemble is not None:
+            attributes[f"{quantity.name}_sd_ensemble"] = deviations[index].best
+        if deviations[index].note:
+            attributes[f"{quantity.name}_sd_note"] = deviations[index].note
     variables, values = {}, {}
     fields = [
         (name, estimate.state, "estimated initial state", unit),

@@ -66,9 +66,9 @@ class _Run:
     def execute(self) -> int:
         """Observe, restore, search to the end or to a signal, and write the results."""
         options, job, work = self._options, self._job, self._assimilation
-        observed, found = self._case.observations, None
+        observed, restored = self._case.observations, None
         if options.restart is not None:
-            found = saved.open_saved(
+            restored = saved.open_saved(
                 options.restart, self._case, job.comm, options.fallback, job.warn
             )
         store = observed.store
@@ -86,10 +86,10 @@ class _Run:
             job.say(checked.sentence)
             if checked.warning:
                 job.warn(checked.warning)
-        work.start(found)
+        work.start(restored)
         self._search, self._said = work.parts.search, len(work.remarks)
-        if found is not None:
-            job.restarted(found)
+        if restored is not None:
+            job.restarted(restored)
         job.claim(self._search.iteration)
         if store is None and observed.keep:
             self._problem.keep_observations(job.path / run_folder.OBSERVATIONS)
@@ -197,7 +197,7 @@ class _Run:
         work = self._assimilation
         cost, space = work.parts.cost, work.parts.space
         hessian = cost.hessian(work.estimate(), self._problem.states)
-        found = deviations(
+        estimated = deviations(
             space,
             hessian,
             self._search.point,
@@ -207,9 +207,9 @@ class _Run:
             lambda point: cost.value_at(Guess(space.state(point), space.parameters(point))),
         )
         part = work.part_of_run()
-        return [one.of_part(part) for one in found] if part else found
+        return [deviation.of_part(part) for deviation in estimated] if part else estimated
 
-    def _with_ensemble(self, found: list[Deviation]) -> list[Deviation]:
+    def _with_ensemble(self, estimated: list[Deviation]) -> list[Deviation]:
         """Add the spread of perturbed assimilations to the standard deviations."""
         job, groups, wanted = self._job, self._problem.groups, self._case.uncertainty
         files = self._assimilation.member_files(job.path)
@@ -234,8 +234,8 @@ class _Run:
             raise Stopped(signal.SIGTERM)  # not reached: a rank that stops has had a signal
         self._members = members
         return [
-            replace(one, ensemble=spread)
-            for one, spread in zip(found, ensemble_spreads(members), strict=True)
+            replace(deviation, ensemble=spread)
+            for deviation, spread in zip(estimated, ensemble_spreads(members), strict=True)
         ]
 
     def _say_member(self, member: Member) -> None:
@@ -247,13 +247,13 @@ class _Run:
         wanted = self._case.uncertainty.members
         self._job.say("  ".join([f"member {member.number} of {wanted}", *columns]))
 
-    def _results(self, found: list[Deviation]) -> int:
+    def _results(self, estimated: list[Deviation]) -> int:
         """Write estimate, history, figures and the summary; returns the exit status."""
         job, work = self._job, self._assimilation
         results = AssimilationResults(
             job=job,
             work=work,
-            found=found,
+            deviations=estimated,
             members=self._members,
             seconds_in=self._problem.sections.seconds(),
             sections=self._problem.sections,

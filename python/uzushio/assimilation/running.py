@@ -68,16 +68,16 @@ class AssimilationResult(JobResult):
     @cached_property
     def parameters(self) -> dict[str, ParameterEstimate]:
         """Estimate of each parameter by name; empty before the search has ended."""
-        found: Mapping[str, Any] = self.summary.get("results", {}).get("parameters", {})
+        estimates: Mapping[str, Any] = self.summary.get("results", {}).get("parameters", {})
         return {
             name: ParameterEstimate(
-                one["estimate"],
-                (one.get("ensemble") or one)["sd"],
-                one["first_guess"],
-                one["truth"],
-                one["note"],
+                estimate["estimate"],
+                (estimate.get("ensemble") or estimate)["sd"],
+                estimate["first_guess"],
+                estimate["truth"],
+                estimate["note"],
             )
-            for name, one in found.items()
+            for name, estimate in estimates.items()
         }
 
     @property
@@ -106,9 +106,11 @@ class AssimilationResult(JobResult):
             return None
         names = path.read_text(encoding="utf-8").partition("\n")[0].split(",")
         columns = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2).T
-        found = {name: ("iteration", values) for name, values in zip(names, columns, strict=True)}
-        found["iteration"] = ("iteration", found["iteration"][1].astype(int))
-        return xr.Dataset(found)
+        variables = {
+            name: ("iteration", values) for name, values in zip(names, columns, strict=True)
+        }
+        variables["iteration"] = ("iteration", variables["iteration"][1].astype(int))
+        return xr.Dataset(variables)
 
 
 def assimilate(

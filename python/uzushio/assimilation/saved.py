@@ -62,20 +62,20 @@ def open_saved(
     Raises:
         CheckpointError: on all ranks; there is none, it is damaged or of another problem.
     """
-    found = checkpoint.open_checkpoint(where, comm, fallback, tell)
-    before = found.manifest.attributes.get("posed")
-    if found.manifest.solver != case.model or before is None:
+    restored = checkpoint.open_checkpoint(where, comm, fallback, tell)
+    before = restored.manifest.attributes.get("posed")
+    if restored.manifest.solver != case.model or before is None:
         raise CheckpointError(
-            f"checkpoint {found.path} is not of an assimilation with the model '{case.model}'; "
+            f"checkpoint {restored.path} is not of an assimilation with the model '{case.model}'; "
             "restart it with its own case."
         )
     changed = differences(before, posed(case))
     if changed:
         raise CheckpointError(
-            f"checkpoint {found.path} is of another problem: {', '.join(changed)} changed; "
+            f"checkpoint {restored.path} is of another problem: {', '.join(changed)} changed; "
             "restart it with its own case, or begin anew without --restart."
         )
-    return found
+    return restored
 
 
 def state_of(
@@ -121,14 +121,14 @@ def vectors_of(stored: StoredState, model: Model) -> dict[str, np.ndarray]:
             f"the checkpoint is of a grid {tuple(layout['shape'])}, the case has {model.shape}; "
             "restart it with its own grid."
         )
-    own, found = _own(model), {}
+    own, vectors = _own(model), {}
     for name, tail in layout["parameters"].items():
         if "tiles" in layout:
             values = _read_tiles(stored, name, own)
         else:
             values = stored.read(name, own.start, own.count)
-        found[name] = np.concatenate([values.reshape(-1), tail])
-    return found
+        vectors[name] = np.concatenate([values.reshape(-1), tail])
+    return vectors
 
 
 def _own(model: Model) -> Box:
@@ -142,8 +142,8 @@ def _read_tiles(stored: StoredState, name: str, own: Box) -> np.ndarray:
     values = np.empty(own.count)
     for row, (y0, y1, x0, x1) in enumerate(stored.attributes["layout"]["tiles"]):
         tile = Box((y0, x0), (y1 - y0, x1 - x0))
-        both = intersection(tile, own)
-        if both.size:
-            found = stored.read(name, (row, 0), (1, tile.size)).reshape(tile.count)
-            values[both.slices(own.start)] = found[both.slices(tile.start)]
+        overlap = intersection(tile, own)
+        if overlap.size:
+            tile_values = stored.read(name, (row, 0), (1, tile.size)).reshape(tile.count)
+            values[overlap.slices(own.start)] = tile_values[overlap.slices(tile.start)]
     return values

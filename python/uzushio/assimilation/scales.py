@@ -39,15 +39,15 @@ def scales(
         given: units from the case; None: to be computed.
         window: steps of the window.
     """
-    found = list(given)
+    filled = list(given)
     observed = [index for index, step in enumerate(observations.steps) if step <= window]
     if given[0] is None:
-        found[0] = _unit(weight(model, observations, observed) + _precision(sigmas[0]))
+        filled[0] = _unit(weight(model, observations, observed) + _precision(sigmas[0]))
     for index in range(len(model.parameters)):
         if given[index + 1] is None:
             curvature = _curvature(model, observations, guess, index, observed)
-            found[index + 1] = _unit(curvature + _precision(sigmas[index + 1]))
-    return [1.0 if one is None else one for one in found]
+            filled[index + 1] = _unit(curvature + _precision(sigmas[index + 1]))
+    return [1.0 if scale is None else scale for scale in filled]
 
 
 def _precision(sigma: float | None) -> float:

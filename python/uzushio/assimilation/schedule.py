@@ -116,7 +116,7 @@ def plan(
     longest = min(steps, states // window_cost * every)
     if longest == steps:
         return CheckpointingPlan(steps, 0, steps, steps, appends)
-    found: list[tuple[int, int, int]] = []
+    candidates: list[tuple[int, int, int]] = []
     unit = min(_unit(steps), longest)
     for window in sorted({max(1, round(longest * i / _TRIED / unit)) for i in range(_TRIED + 1)}):
         window = min(window * unit, longest)
@@ -124,8 +124,8 @@ def plan(
         taken = -(-window // every) * window_cost
         free = min((states - taken) // snapshot_cost, -(-steps // window))
         computed = _Table(steps, window, free, appends).cost(steps, free) + appends
-        found.append((computed, -window, free))
-    computed, window, snapshots = min(found)
+        candidates.append((computed, -window, free))
+    computed, window, snapshots = min(candidates)
     return CheckpointingPlan(steps, snapshots, -window, computed, appends)
 
 

@@ -90,13 +90,13 @@ class LineSearch:
         while spent < self._tries:
             lengths = [length * _SHRINK**i for i in range(self._candidates)]
             likely = spent == 0 and not grow and self._first_was_good
-            found, results = self._round(point, value, gradient, direction, lengths, likely)
-            self._first_was_good = spent == 0 and found is not None
+            accepted, results = self._round(point, value, gradient, direction, lengths, likely)
+            self._first_was_good = spent == 0 and accepted is not None
             spent += len(lengths)
-            if found is not None:
-                if grow and found.length == longest:
-                    return self._grown(point, value, gradient, direction, found)
-                return found
+            if accepted is not None:
+                if grow and accepted.length == longest:
+                    return self._grown(point, value, gradient, direction, accepted)
+                return accepted
             length = self._shorter(lengths[-1], value, results[-1])
         return None
 
@@ -117,8 +117,10 @@ class LineSearch:
             for length, there, J, slope in zip(lengths, points, values, slopes, strict=True)
             if slope < 0.0 and math.isfinite(J) and value + ENOUGH * slope >= J and value > J
         ]
-        best = min(good, key=lambda one: one.value) if good else None
-        self._space.release(*(one for one in points if best is None or one is not best.point))
+        best = min(good, key=lambda candidate: candidate.value) if good else None
+        self._space.release(
+            *(candidate for candidate in points if best is None or candidate is not best.point)
+        )
         return best, list(zip(values, slopes, strict=True))
 
     def _grown(
@@ -127,20 +129,20 @@ class LineSearch:
         value: float,
         gradient: np.ndarray,
         direction: np.ndarray,
-        found: LineSearchStep,
+        accepted: LineSearchStep,
     ) -> LineSearchStep:
         """Try longer steps while they are accepted and J decreases."""
         for _ in range(_GROWTHS):
-            lengths = [found.length * _GROW ** (1 + i) for i in range(self._candidates)]
+            lengths = [accepted.length * _GROW ** (1 + i) for i in range(self._candidates)]
             longer, _ = self._round(point, value, gradient, direction, lengths)
             if longer is None:
-                return found
-            if longer.value >= found.value:
+                return accepted
+            if longer.value >= accepted.value:
                 self._space.release(longer.point)
-                return found
-            self._space.release(found.point)
-            found = longer
-        return found
+                return accepted
+            self._space.release(accepted.point)
+            accepted = longer
+        return accepted
 
     @staticmethod
     def _shorter(length: float, value: float, result: tuple[float, float]) -> float:

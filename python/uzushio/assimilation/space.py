@@ -234,7 +234,7 @@ class ControlSpace:
             for length, out in zip(lengths, points, strict=True)
         ]
         return points, [
-            exact_sums.rounded(one) for one in exact_sums.over_ranks(self._comm, slopes)
+            exact_sums.rounded(slope) for slope in exact_sums.over_ranks(self._comm, slopes)
         ]
 
     @_timed
@@ -268,18 +268,18 @@ class ControlSpace:
         largest, held, slopes, curves, lengths = self._layout.summarise_gradient(
             point, gradient, list(steps), list(changes)
         )
-        found = np.array([largest, held, largest != largest])
-        self._comm.Allreduce(MPI.IN_PLACE, found, MPI.MAX)
+        maxima = np.array([largest, held, largest != largest])
+        self._comm.Allreduce(MPI.IN_PLACE, maxima, MPI.MAX)
         count = len(slopes)
-        if found[1] > 0.0:
+        if maxima[1] > 0.0:
             slopes = exact_sums.over_ranks(self._comm, [*slopes, *curves, *lengths])
             curves, lengths = slopes[count:-count], slopes[len(slopes) - count :]
         else:
             slopes = exact_sums.over_ranks(self._comm, slopes)
         each = iter(curves)
         return GradientSummary(
-            largest=float("nan") if found[2] else float(found[0]),
-            slopes=[exact_sums.rounded(one) for one in slopes[:count]],
+            largest=float("nan") if maxima[2] else float(maxima[0]),
+            slopes=[exact_sums.rounded(slope) for slope in slopes[:count]],
             held_curves=[[next(each) for _ in range(j + 1)] for j in range(count)],
             held_lengths=lengths,
         )
@@ -306,7 +306,7 @@ class ControlSpace:
         local = self._layout.combine(
             point, gradient, base, scale, list(weights), list(vectors), list(against), out
         )
-        return [exact_sums.rounded(one) for one in exact_sums.over_ranks(self._comm, local)]
+        return [exact_sums.rounded(partial) for partial in exact_sums.over_ranks(self._comm, local)]
 
     @_timed
     def measure(self, metric: Metric, vector: np.ndarray) -> None:

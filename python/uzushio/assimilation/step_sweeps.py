@@ -353,13 +353,13 @@ class StepSweeps:
 
 def _put(state: np.ndarray, result: np.ndarray, name: str) -> None:
     """Copy the result of a user's method; raise `ModelError` if its shape or type is wrong."""
-    found = np.asarray(result)
-    if found.shape != state.shape or found.dtype.kind not in "biuf":
-        what = "nothing" if result is None else f"{found.dtype} of shape {found.shape}"
+    values = np.asarray(result)
+    if values.shape != state.shape or values.dtype.kind not in "biuf":
+        what = "nothing" if result is None else f"{values.dtype} of shape {values.shape}"
         raise ModelError(
             f"{name} returned {what}; it must return real numbers of shape {state.shape}."
         )
-    state[...] = found
+    state[...] = values
 
 
 def _pair(result: Any, name: str) -> tuple[np.ndarray, Slopes]:

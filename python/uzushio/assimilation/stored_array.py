@@ -110,14 +110,14 @@ class StoredArray:
                 f"{self.where} has the type {self._array.dtype}; it must be true or false, "
                 "or 0 or 1."
             )
-        found = np.asarray(self._read(selection))
-        other = found[(found != 0) & (found != 1)]
+        values = np.asarray(self._read(selection))
+        other = values[(values != 0) & (values != 1)]
         if other.size:
             raise CaseError(
                 f"{self.where} holds {other.flat[0]:g}; it must be 1 at observed points and 0 "
                 "elsewhere."
             )
-        return found.astype(bool)
+        return values.astype(bool)
 
     def require_chunks(self, missing: bool = True) -> None:
         """Raise `CaseError` if a chunk is not stored and its fill value counts as data.
@@ -234,13 +234,13 @@ def require_positions(group: Any, path: Path, where: str, model: Model) -> None:
                 f"{stored.where} has shape {stored.shape}, must have {positions.shape}."
             )
         stored.require_unit(model.length_unit)
-        found = stored.numbers(...)
+        numbers = stored.numbers(...)
         spacing = abs(float(positions[-1] - positions[0])) / max(1, len(positions) - 1)
-        shift = found - positions
+        shift = numbers - positions
         even = np.abs(shift - shift[0]).max() <= _UNEVEN * spacing
         if not (even and abs(shift[0]) <= (_SHIFTED + _UNEVEN) * spacing):
             raise CaseError(
-                f"{stored.where} goes from {found[0]:g} to {found[-1]:g}, but from "
+                f"{stored.where} goes from {numbers[0]:g} to {numbers[-1]:g}, but from "
                 f"{positions[0]:g} to {positions[-1]:g} in the case; interpolate the values to "
                 "the case's grid, or change the case's grid."
             )

@@ -25,12 +25,14 @@ _LINEARISED = (
 )
 
 
-def summarise(work: Assimilation, found: Sequence[Deviation], fit: Fit | None) -> dict[str, Any]:
+def summarise(
+    work: Assimilation, deviations: Sequence[Deviation], fit: Fit | None
+) -> dict[str, Any]:
     """Return the entries of `summary.json` after its head, as plain values (collective).
 
     Args:
         work: the assimilation in its current state.
-        found: standard deviations of the parameters.
+        deviations: standard deviations of the parameters.
         fit: goodness of fit, or None.
     """
     problem, history = work.problem, work.history
@@ -44,7 +46,7 @@ def summarise(work: Assimilation, found: Sequence[Deviation], fit: Fit | None) -
             "estimate": float(estimate[index]),
             "first_guess": float(problem.guess.parameters[index]),
             "truth": None if truth is None else float(truth.parameters[index]),
-            **asdict(found[index]),
+            **asdict(deviations[index]),
         }
     return {
         "kind": "assimilation",
@@ -141,7 +143,7 @@ def poor_fit(fit: Fit, ended: bool = True) -> str:
     else:
         what = f"chi² from the median is {fit.robust_chi_square:.4g}, expected 1"
     if fit.poor_times:
-        worst = max(fit.times, key=lambda one: one.chi_square or 0.0)
+        worst = max(fit.times, key=lambda time_fit: time_fit.chi_square or 0.0)
         what += (
             f"; at {fit.poor_times} of {len(fit.times)} times chi² is too large, most at "
             f"t = {worst.time:g} ({worst.chi_square or math.inf:.4g} a value)"
@@ -170,10 +172,10 @@ def _over_ranks(counters: Mapping[str, Any], comm: MPI.Comm) -> dict[str, Any]:
 
     Values that are not numbers are those of rank 0.
     """
-    found: list[Mapping[str, Any]] = comm.allgather(dict(counters))
-    result = dict(found[0])
+    rank_counters: list[Mapping[str, Any]] = comm.allgather(dict(counters))
+    result = dict(rank_counters[0])
     for name in counters:
-        values = [one[name] for one in found]
+        values = [of_rank[name] for of_rank in rank_counters]
         if all(isinstance(value, int | float) for value in values):
             mean = sum(values) / len(values)
             result[name] = {"min": min(values), "max": max(values), "mean": mean}
@@ -187,30 +189,41 @@ def ending(summary: Mapping[str, Any]) -> str:
     if fit is not None:
         lines += fit_lines(fit)
     part = _part(summary)
-    for name, one in summary["results"]["parameters"].items():
-        ensemble = one["ensemble"]
-        spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
+    for name, parameter in summary["results"]["parameters"].items():
+        ensemble = parameter["ensemble"]
+        spread = (
+            f" ± {parameter['sd']:.2g}"
+            if parameter["sd"] is not None
+            else f" (sd: {parameter['note']})"
+        )
         if ensemble is not None:
-            linear = one["note"] if one["sd"] is None else f"± {one['sd']:.2g}{part}"
+            linear = (
+                parameter["note"] if parameter["sd"] is None else f"± {parameter['sd']:.2g}{part}"
+            )
             error = 100.0 * ensemble["sampling_error"]
             spread = (
                 f" ± {ensemble['sd']:.2g} ({ensemble['members']} perturbed assimilations, known to "
                 f"within {error:.0f} %; from the curvature of J: {linear})"
             )
-        truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
-        if one["sd"] is not None and ensemble is None:
+        truth = f", truth {parameter['truth']:.6g}" if parameter["truth"] is not None else ""
+        if parameter["sd"] is not None and ensemble is None:
             spread += part
-        lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
-        if one["sd"] is not None and one["note"]:
-            lines.append(f"{name}: {one['note']}.")
-        if one["sd"] is not None and abs(one["to_minimum"] or 0.0) > FAR * one["sd"]:
-            there = one["estimate"] + one["to_minimum"]
+        lines.append(f"{name} = {parameter['estimate']:.6g}{spread}{truth}")
+        if parameter["sd"] is not None and parameter["note"]:
+            lines.append(f"{name}: {parameter['note']}.")
+        if (
+            parameter["sd"] is not None
+            and abs(parameter["to_minimum"] or 0.0) > FAR * parameter["sd"]
+        ):
+            there = parameter["estimate"] + parameter["to_minimum"]
             lines.append(
                 f"J decreases towards {name} = {there:.6g}, its expected minimum, which the search "
                 "has not reached; continue with --restart and more optimiser.iterations or a "
                 "smaller optimiser.tolerance."
             )
     parameters = summary["results"]["parameters"].values()
-    if any(one["sd"] is not None and one["ensemble"] is None for one in parameters):
+    if any(
+        parameter["sd"] is not None and parameter["ensemble"] is None for parameter in parameters
+    ):
         lines.append(_LINEARISED)
     return "\n".join(lines)

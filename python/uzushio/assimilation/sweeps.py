@@ -95,7 +95,9 @@ class Sweeps:
         """
         return self._back(parameters, adjoint, self._adjoint)[1]
 
-    def both(self, parameters: np.ndarray, adjoint: np.ndarray) -> tuple[float, np.ndarray]:
+    def value_and_gradient(
+        self, parameters: np.ndarray, adjoint: np.ndarray
+    ) -> tuple[float, np.ndarray]:
         """Compute `forward` and `backward` in one; return the misfit and the derivatives.
 
         The misfit is summed in the backward sweep, which reads the observations anyway.

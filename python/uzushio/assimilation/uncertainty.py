@@ -63,8 +63,8 @@ def solve(
     scale = math.sqrt(space.dot(right, right))
     steps = _cg(space, product, right) if method == "cg" else _minres(space, product, right)
     v, done, indefinite = np.zeros_like(right), 0, False
-    for found, left, bends in steps:
-        v, indefinite = found, indefinite or bends
+    for solution, left, bends in steps:
+        v, indefinite = solution, indefinite or bends
         done += 1
         if left <= tolerance * scale or done >= iterations or (bends and method == "cg"):
             break

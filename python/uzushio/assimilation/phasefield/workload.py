@@ -50,12 +50,12 @@ class SweepWorkload(Workload):
     def calibrate(self) -> Mapping[str, float]:
         """Return the time of a thread for a row and for each of its points, in the cache."""
         long, short = (self._rows_of(columns) for columns in (512, 32))
-        found = {}
+        seconds = {}
         for direction in ("forward", "backward"):
             point = max(1e-12, (long[direction] - short[direction]) / (512 - 32))
-            found[f"{direction} point"] = point
-            found[f"{direction} row"] = max(0.0, short[direction] - 32 * point)
-        return found
+            seconds[f"{direction} point"] = point
+            seconds[f"{direction} row"] = max(0.0, short[direction] - 32 * point)
+        return seconds
 
     def _rows_of(self, columns: int) -> dict[str, float]:
         """Return the time of a row of `columns` points in both directions on the slowest rank."""
