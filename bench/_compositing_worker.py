@@ -109,16 +109,16 @@ def rates() -> tuple[float, float]:
     More ranks on the same processors do not move more. The others sleep.
     """
     pair = comm.Split(0 if comm.rank < 2 else 1)
-    found = None
+    best = None
     if comm.rank < 2:
         triad, blending = _core.parallel.triad_rate, _core.compositing.memory_blending_rate
         turns = [(triad(pair.handle, 2**23, 5), blending(pair.handle)) for _ in range(3)]
-        found = tuple(map(max, *turns))
+        best = tuple(map(max, *turns))
     pair.Free()
     done = comm.Ibarrier()
     while not done.Test():
         time.sleep(0.01)
-    known: tuple[float, float] = comm.bcast(found)
+    known: tuple[float, float] = comm.bcast(best)
     return known
 
 

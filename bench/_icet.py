@@ -37,9 +37,9 @@ def library() -> Path | None:
     folders = [os.environ.get("UZUSHIO_ICET"), f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"]
     for folder in filter(None, folders):
         for pattern in ("libvtkIceTMPI*.so.[0-9]*", "libIceTMPI.so*"):
-            found = sorted(Path(folder).glob(pattern))
-            if found:
-                return found[0]
+            libraries = sorted(Path(folder).glob(pattern))
+            if libraries:
+                return libraries[0]
     return None
 
 

@@ -196,7 +196,7 @@ def solve(config: Config) -> None:
     tell(
         comm,
         {
-            **{name: min(found) for name, found in times.items()},
+            **{name: min(seconds) for name, seconds in times.items()},
             "put_median": float(np.median(times["put"])),
             "buffer_median": float(np.median(times["buffer"])),
             "waited": counters.seconds_waited / counters.published,
@@ -346,7 +346,7 @@ def store(config: Config) -> None:
         mine.fill(-1.0)
         times["plain read"].append(timed(comm, read_plain))
         assert mine.min() == mine.max() == comm.rank, "what was read is not what was stored"
-    tell(comm, {**{name: min(found) for name, found in times.items()}, "bytes": values.nbytes})
+    tell(comm, {**{name: min(seconds) for name, seconds in times.items()}, "bytes": values.nbytes})
 
 
 # ---- one MPI launch for both sides ------------------------------------------------------------

@@ -59,7 +59,7 @@ def solve(contact: str, points: int) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     u, reused = values(points, 0.0), np.empty((points,) * 3)
-    found: dict[str, dict[str, list[float]]] = {}
+    results: dict[str, dict[str, list[float]]] = {}
     options = {"engine": "shm", "contact": contact, "queue": {"policy": "latest_only"}}
     with staging.open("bench", None, options) as writer:
         describe(writer, points)
@@ -86,9 +86,9 @@ def solve(contact: str, points: int) -> None:
             }
             if name == label[0]:
                 for key, value in seconds.items():
-                    found.setdefault(name, {}).setdefault(key, []).append(value)
+                    results.setdefault(name, {}).setdefault(key, []).append(value)
             n += 1
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

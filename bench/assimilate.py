@@ -93,11 +93,11 @@ def records(best: dict[str, Search], side: int, ranks: int, rate: float) -> list
     """Return the records of both kinds of sweeps."""
     iterations = best["plain"].iterations
     where = f"{side}², {iterations} iterations, {ranks} ranks"
-    rows = [record(f"{name}, {where}", one.seconds, "s") for name, one in best.items()]
+    rows = [record(f"{name}, {where}", timing.seconds, "s") for name, timing in best.items()]
     ratio = best["plain"].seconds / best["blocked"].seconds
     rows.append(record(f"assimilation, {where}", ratio, "times as fast", GOAL, "plain sweeps"))
-    for name, one in best.items():
-        for part, seconds in one.split.items():
+    for name, timing in best.items():
+        for part, seconds in timing.split.items():
             each = 1e3 * seconds / iterations
             rows.append(record(f"{name}: {part}, {side}², {ranks} ranks", each, "ms an iteration"))
     floor = 8 * side * side * (2 * MEMORY + 7) / rate
@@ -123,7 +123,7 @@ def main() -> None:
                 done = assimilate(
                     options.side, options.iterations, options.ranks, blocking, Path(folder) / name
                 )
-                best[name] = min(best.get(name, done), done, key=lambda one: one.seconds)
+                best[name] = min(best.get(name, done), done, key=lambda timing: timing.seconds)
     if best["plain"].m != best["blocked"].m:
         raise SystemExit(f"the estimates of m differ: {best}")
     rows = records(best, options.side, options.ranks, rate)

@@ -162,18 +162,18 @@ def records(where: str, side: int, steps: int, result: dict[str, Any]) -> list[R
         return record(f"{metric}, {where}", value, unit, goal, of, at_most=True)
 
     rows = [row("triad", result["triad"] / 1e9, "GB/s")]
-    both = {name: sum(seconds) for name, seconds in result["seconds"].items()}
+    totals = {name: sum(seconds) for name, seconds in result["seconds"].items()}
     for name, (forward, backward) in result["seconds"].items():
         floor = BYTES[name] * side * side * steps / result["triad"]
         goal = None if name == "plain" else FLOOR_GOAL
         rows += [
             row(f"forward, {name}", forward, "s"),
             row(f"backward, {name}", backward, "s"),
-            row(f"J and gradient, {name}", both[name], "s"),
-            row(f"J and gradient, {name}", both[name] / floor, "", goal, "its floor"),
+            row(f"J and gradient, {name}", totals[name], "s"),
+            row(f"J and gradient, {name}", totals[name] / floor, "", goal, "its floor"),
         ]
     rows += [
-        row("plain over replayed", both["plain"] / both["replayed"], "times"),
+        row("plain over replayed", totals["plain"] / totals["replayed"], "times"),
         row("peak memory", result["peak"] / 2**30, "GiB"),
         row("peak memory", result["peak"] / result["accounted"], "", MEMORY_GOAL, "accounted"),
     ]

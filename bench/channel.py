@@ -79,10 +79,10 @@ def leaves(sections: SectionMonitor) -> dict[str, float]:
     """Return the seconds of the sections that have none inside, by name."""
     totals = sections.totals()
     around = {path[:-1] for path in totals}
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for path in totals.keys() - around:
-        found[path[-1]] = found.get(path[-1], 0.0) + totals[path].seconds
-    return found
+        seconds[path[-1]] = seconds.get(path[-1], 0.0) + totals[path].seconds
+    return seconds
 
 
 def measure(
@@ -233,7 +233,7 @@ def records(results: dict[str, dict[str, Any]], threads: dict[str, float], n: in
             row(f"memory, {name}", result["fields"], "fields", FIELDS_GOAL),
             row(f"growth after first step, {name}", result["grown"] / MIB, "MiB", 1.0),
         ]
-    one, two, partitioned, transposed, messages, overlapped, single, shared = results.values()
+    one_rank, two, partitioned, transposed, messages, overlapped, single, shared = results.values()
     return [
         *rows,
         *(
@@ -251,7 +251,7 @@ def records(results: dict[str, dict[str, Any]], threads: dict[str, float], n: in
             row("1 rank of 2 threads", threads["1 rank of 2 threads"] / threads[of], "×", of=of)
             for of in ("1×2 ranks", "1 rank")
         ),
-        row("two ranks over one", two["step"] / one["step"], "×", of="one rank"),
+        row("two ranks over one", two["step"] / one_rank["step"], "×", of="one rank"),
         row("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z"),
         row("partitioned", partitioned["step"] / transposed["step"], "×", 1.0, "the same"),
         row("2 ranks in y", shared["step"] / two["step"], "×", of="2 ranks in z"),

@@ -32,7 +32,7 @@ Results = dict[str, dict[str, float]]
 
 def choices(ranks: int) -> dict[str, Choice]:
     """Return process grids with what is chosen in the section `numerics` of the case, by name."""
-    found: dict[str, Choice] = {}
+    by_name: dict[str, Choice] = {}
     for pz in (n for n in range(ranks, 0, -1) if ranks % n == 0):
         py = ranks // pz
         for scheme, of_scheme in _SCHEMES.items() if pz > 1 else [("", {})]:
@@ -40,8 +40,8 @@ def choices(ranks: int) -> dict[str, Choice]:
                 if scheme in ("partitioned", "transpose") and name not in ("", "shared memory"):
                     continue
                 words = filter(None, (f"{py} × {pz}", scheme, name))
-                found[", ".join(words)] = (py, pz, {**of_scheme, **transposes})
-    return found
+                by_name[", ".join(words)] = (py, pz, {**of_scheme, **transposes})
+    return by_name
 
 
 def measure(ranks: int, n: int, repeats: int) -> Results:
@@ -86,8 +86,8 @@ def measure(ranks: int, n: int, repeats: int) -> Results:
 def fastest(jobs: list[Results]) -> Results:
     """Return the minimum of each value over some jobs."""
     return {
-        name: {key: min(job[name][key] for job in jobs) for key in one}
-        for name, one in jobs[0].items()
+        name: {key: min(job[name][key] for job in jobs) for key in figures}
+        for name, figures in jobs[0].items()
     }
 
 
@@ -98,12 +98,12 @@ def table(results: Results, n: int) -> Table:
         *("measured ratio", "predicted ratio", "off by"),
     )
     first = next(iter(results.values()))
-    for name, one in results.items():
-        ratio, expected = (one[key] / first[key] for key in ("step", "predicted"))
+    for name, figures in results.items():
+        ratio, expected = (figures[key] / first[key] for key in ("step", "predicted"))
         keys = ("step", "planes", "column", "predicted", "predicted planes", "predicted column")
         shown.add_row(
             name,
-            *(f"{1e3 * one[key]:.1f}" for key in keys),
+            *(f"{1e3 * figures[key]:.1f}" for key in keys),
             *(f"{value:.2f}" for value in (ratio, expected, expected / ratio)),
         )
     return shown
@@ -113,8 +113,10 @@ def records(results: Results, ranks: int) -> list[Record]:
     """Return the ratios of the choices to the first one, measured and predicted."""
     first_name, first = next(iter(results.items()))
     return [
-        record(f"step on {ranks} ranks, {name}, {kind}", one[key] / first[key], "×", of=first_name)
-        for name, one in results.items()
+        record(
+            f"step on {ranks} ranks, {name}, {kind}", figures[key] / first[key], "×", of=first_name
+        )
+        for name, figures in results.items()
         for kind, key in (("measured", "step"), ("predicted", "predicted"))
     ]
 
@@ -128,7 +130,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=8, help="steps to time in a job")
     options = parser.parse_args()
     tables: list[Any] = []
-    found: list[Record] = []
+    all_records: list[Record] = []
     for ranks in options.ranks:
         arguments = (ranks, options.size, options.repeats)
         jobs = range(options.jobs)
@@ -136,8 +138,8 @@ def main() -> None:
         if ranks > (os.cpu_count() or ranks):
             tables.append(f"{ranks} ranks share {os.cpu_count()} cores:")
         tables.append(table(results, options.size))
-        found += records(results, ranks)
-    report(options.json, found, *tables)
+        all_records += records(results, ranks)
+    report(options.json, all_records, *tables)
 
 
 if __name__ == "__main__":

@@ -182,8 +182,8 @@ def measure(parts: list[str], sides: list[int], ranks: list[int], repeats: int) 
                     where = f"{side}², {p} ranks"
                     rows += [
                         record(f"{name}, {float(share):.1%} active, {where}", 1e3 * t, "ms")
-                        for share, found in result.items()
-                        for name, t in found["times"].items()
+                        for share, measurement in result.items()
+                        for name, t in measurement["times"].items()
                     ]
                 else:
                     show(frames_table(side, p, result))

@@ -75,13 +75,13 @@ def efficiencies(cells: int, ranks: int) -> Result:
     return {timing["solver"]: timing["efficiency"] for timing in figures["solvers"]}
 
 
-def records_of(found: Result, cells: int) -> list[Record]:
+def records_of(result: Result, cells: int) -> list[Record]:
     """Return the records of the worker's figures."""
-    count, triad = cells**3, found["triad"]
+    count, triad = cells**3, result["triad"]
     records = [record("STREAM's triad", triad / 1e9, "GB/s")]
     names = ("fft", "fft_channel", "cg", "multigrid", "bicgstab")
     for name in (*names, "cg_variable", "multigrid_variable"):
-        seconds, moved = found[f"{name}.seconds"], found[f"{name}.bytes"]
+        seconds, moved = result[f"{name}.seconds"], result[f"{name}.bytes"]
         rate = count / seconds / 1e6
         records += [
             record(f"{name}, time", 1e3 * seconds, "ms"),
@@ -89,33 +89,33 @@ def records_of(found: Result, cells: int) -> list[Record]:
             record(f"{name}, bytes moved by theory", moved / count, "B/cell"),
             record(f"{name}, rate of these bytes", moved / seconds / triad, "×", of="the triad"),
         ]
-        if found[f"{name}.iterations"]:
-            records.append(record(f"{name}, iterations", found[f"{name}.iterations"]))
-    hypre = found["hypre.seconds"]
+        if result[f"{name}.iterations"]:
+            records.append(record(f"{name}, iterations", result[f"{name}.iterations"]))
+    hypre = result["hypre.seconds"]
     options = ", ".join(
-        f"{name} {found[f'hypre.{name}']:g}" for name in ("rap_type", "relax_type", "skip_relax")
+        f"{name} {result[f'hypre.{name}']:g}" for name in ("rap_type", "relax_type", "skip_relax")
     )
     records += [
         record("hypre CG + PFMG, time", 1e3 * hypre, "ms", of=options),
-        record("hypre CG + PFMG, iterations", found["hypre.iterations"]),
-        record("hypre CG + PFMG, speed-up of cg", hypre / found["cg.seconds"], "×", 3.0, "hypre"),
+        record("hypre CG + PFMG, iterations", result["hypre.iterations"]),
+        record("hypre CG + PFMG, speed-up of cg", hypre / result["cg.seconds"], "×", 3.0, "hypre"),
         record(
             "hypre CG + PFMG, speed-up of multigrid",
-            hypre / found["multigrid.seconds"],
+            hypre / result["multigrid.seconds"],
             "×",
             3.0,
             "hypre",
         ),
-        record("FFTW, transforms of all planes, complex", 1e3 * found["fftw.complex"], "ms"),
-        record("FFTW, transforms of all planes, cosine", 1e3 * found["fftw.cosine"], "ms"),
+        record("FFTW, transforms of all planes, complex", 1e3 * result["fftw.complex"], "ms"),
+        record("FFTW, transforms of all planes, cosine", 1e3 * result["fftw.cosine"], "ms"),
     ]
-    records.append(record("FFTW, FFTs on a tile in cache", 1e3 * found["fftw.cached"], "ms"))
+    records.append(record("FFTW, FFTs on a tile in cache", 1e3 * result["fftw.cached"], "ms"))
     for name, of in (("complex", "FFTW's transforms of planes"), ("cached", "FFTs in cache")):
-        ratio = found["fft_channel.seconds"] / found[f"fftw.{name}"]
+        ratio = result["fft_channel.seconds"] / result[f"fftw.{name}"]
         metric = "fft_channel, time of a solve"
         records.append(record(metric, ratio, "×", FFT_GOAL, of, at_most=True))
     for name in ("smoother", "smoother_variable", "smoother_large"):
-        seconds, moved = found[f"{name}.seconds"], found[f"{name}.bytes"]
+        seconds, moved = result[f"{name}.seconds"], result[f"{name}.bytes"]
         swept = count * (8 if name == "smoother_large" else 1)
         records += [
             record(f"{name}, sweep", swept / seconds / 1e6, "MDOF/s"),
@@ -126,9 +126,9 @@ def records_of(found: Result, cells: int) -> list[Record]:
     return records
 
 
-def check_residuals(found: Result) -> None:
+def check_residuals(result: Result) -> None:
     """Raise `SystemExit` unless all solutions, of hypre too, reach the tolerance."""
-    for name, value in found.items():
+    for name, value in result.items():
         if name.endswith(".residual") and not value <= 1.01e-8:
             raise SystemExit(f"{name} is {value:.2g}: the times cannot be compared")
 
@@ -144,17 +144,17 @@ def main() -> None:
     worker = build()
     load = os.getloadavg()[0]
     size = asked.cells, asked.repeats
-    found = measured_program(worker, *size, ranks=1, options=("--bind-to", "none"))
-    check_residuals(found)
+    result = measured_program(worker, *size, ranks=1, options=("--bind-to", "none"))
+    check_residuals(result)
     records = [record("load of the machine before the run", load, "processes")]
-    records += records_of(found, asked.cells)
+    records += records_of(result, asked.cells)
     if asked.ranks > 1:
         for name, value in efficiencies(asked.cells, asked.ranks).items():
             records.append(record(f"{name}, efficiency on {asked.ranks} ranks", value, "×"))
     table = Table("metric", "value", "unit", "of", "goal")
-    for one in records:
-        goal = "" if one["goal"] is None else f"{one['goal']:g}"
-        table.add_row(one["metric"], f"{one['value']:.4g}", one["unit"], one["of"] or "", goal)
+    for row in records:
+        goal = "" if row["goal"] is None else f"{row['goal']:g}"
+        table.add_row(row["metric"], f"{row['value']:.4g}", row["unit"], row["of"] or "", goal)
     report(asked.json, records, table)
 
 

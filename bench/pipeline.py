@@ -91,7 +91,7 @@ def measure(grid: dict[str, int], steps: int, folder: str) -> Result | None:
         "shown": shown,
         "end": end,
         "stages": stages,
-        "actions": {name: found["seconds"] for name, found in summary["actions"].items()},
+        "actions": {name: action["seconds"] for name, action in summary["actions"].items()},
         "pictures": inside["pictures"],
         "failures": inside["failures"],
         "kept": summary["bytes_kept"],

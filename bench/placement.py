@@ -92,7 +92,7 @@ def both_ways(machine: Machine, pattern: Pattern, node: Indices) -> list[float]:
             grid[..., axis, 0] + np.roll(grid[..., axis, 1], -1, axis)
             for axis in range(len(machine.shape))
         ]
-        result.append(float(max(one.max() for one in sums)))
+        result.append(float(max(load.max() for load in sums)))
     return result
 
 
@@ -115,14 +115,14 @@ def main() -> int:
         rows[f"placed ({placed.method})"] = placed.node
         for kind, node in rows.items():
             figures = evaluate(machine, pattern, node)
-            both = both_ways(machine, pattern, node)
+            loads = both_ways(machine, pattern, node)
             table.add_row(
                 name if kind == "default" else "",
                 kind,
-                " / ".join(f"{one.mean_hops:.2f}" for one in figures),
-                " / ".join(str(one.max_hops) for one in figures),
-                " / ".join(f"{one.max_load:.0f}" for one in figures),
-                " / ".join(f"{one:.0f}" for one in both) if both[0] else "",
+                " / ".join(f"{evaluation.mean_hops:.2f}" for evaluation in figures),
+                " / ".join(str(evaluation.max_hops) for evaluation in figures),
+                " / ".join(f"{evaluation.max_load:.0f}" for evaluation in figures),
+                " / ".join(f"{load:.0f}" for load in loads) if loads[0] else "",
                 f"{seconds:.1f}" if node is placed.node else "",
             )
         records += figures_of(name, placed.before, placed.after, machine, per_node, seconds)

@@ -276,8 +276,8 @@ def measure(points: int, repeats: int, folder: str) -> dict[str, Any]:
     if folder:
         from PIL import Image
 
-        for case, both in pictures.items():
-            small = Image.fromarray(both).resize((1024, 512), Image.Resampling.LANCZOS)
+        for case, pair in pictures.items():
+            small = Image.fromarray(pair).resize((1024, 512), Image.Resampling.LANCZOS)
             small.save(Path(folder) / f"{case.replace(' ', '_')}.png", optimize=True)
         label_pairs(pictures, Path(folder) / "raycast.png")
     return {
@@ -347,10 +347,10 @@ def label_pairs(pairs: dict[str, Any], path: Path) -> None:
     rows = -(-len(pairs) // 2)
     figure = Figure(figsize=(9.0, 0.2 + 2.4 * rows), layout="constrained")
     panels = figure.subfigures(rows, 2, squeeze=False).flatten()
-    for panel, (case, both) in zip(panels, pairs.items(), strict=False):
+    for panel, (case, pair) in zip(panels, pairs.items(), strict=False):
         panel.suptitle(case, fontsize=10.0)
-        middle = both.shape[1] // 2
-        sides = (both[:, :middle], both[:, middle:])
+        middle = pair.shape[1] // 2
+        sides = (pair[:, :middle], pair[:, middle:])
         for axes, side, name in zip(panel.subplots(1, 2), sides, ("Uzushio", "VTK"), strict=True):
             axes.imshow(side)
             axes.set_xlabel(name, fontsize=9.0)

@@ -81,9 +81,9 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
     return {
         name: {
             "seconds": seconds[name],
-            "messages": max(one[name]["messages"] for one in every),
-            "bytes": max(one[name]["bytes"] for one in every),
-            "redundant": sum(one[name]["redundant"] for one in every) / updates,
+            "messages": max(counters[name]["messages"] for counters in every),
+            "bytes": max(counters[name]["bytes"] for counters in every),
+            "redundant": sum(counters[name]["redundant"] for counters in every) / updates,
             "points": shape[0] * shape[1],
         }
         for name in SCHEMES

@@ -90,13 +90,13 @@ def main() -> None:
     )
     records = []
     for ranks in options.ranks:
-        found = measured_in_job(ranks, measure, options.size, options.repeats)
-        percent = [100.0 * found[name] for name in ("cost", "trace")]
+        result = measured_in_job(ranks, measure, options.size, options.repeats)
+        percent = [100.0 * result[name] for name in ("cost", "trace")]
         shown.add_row(
             str(ranks),
-            f"{1e3 * found['step']:.1f}",
-            f"{found['calls']:,.0f}",
-            *(f"{one:.2f}" for one in (*percent, 100.0 * found["wall"])),
+            f"{1e3 * result['step']:.1f}",
+            f"{result['calls']:,.0f}",
+            *(f"{share:.2f}" for share in (*percent, 100.0 * result["wall"])),
         )
         for name, value in zip(("monitor", "monitor and trace"), percent, strict=True):
             metric = f"{name} at {options.size}³, ranks: {ranks}"

@@ -64,8 +64,8 @@ def mpiexec(ranks: int, role: str, config: Config) -> list[str]:
 
 def run(ranks: int, role: str, config: Config) -> dict[str, Any]:
     """Run a job of workers, and return its measurements."""
-    found: dict[str, Any] = measured(mpiexec(ranks, role, config), time_limit=TIME_LIMIT)
-    return found
+    result: dict[str, Any] = measured(mpiexec(ranks, role, config), time_limit=TIME_LIMIT)
+    return result
 
 
 @contextmanager
@@ -128,23 +128,25 @@ class Bench:
         """Measure the solver's time of publishing, with one copy and without."""
         policy = {"policy": "drop_oldest", "depth": 3}
         for pairs in (1, 2):
-            found = self.solver(pairs, self.size, policy, look=0.0)
-            copied = {**found, "read": found["put"]}
+            result = self.solver(pairs, self.size, policy, look=0.0)
+            copied = {**result, "read": result["put"]}
             yield self.share(f"shm, one copy, {pairs} to {pairs}", pairs, copied, 0.8, "memcpy")
         for size in (self.size // 100, self.size // 10, self.size):
-            found = self.solver(1, size, policy, look=0.0)
-            yield Row(f"shm, no copy, {size / 1e6:g} MB: a step", 1e3 * found["buffer"], "ms", None)
+            result = self.solver(1, size, policy, look=0.0)
+            yield Row(
+                f"shm, no copy, {size / 1e6:g} MB: a step", 1e3 * result["buffer"], "ms", None
+            )
 
     def latest(self) -> Iterator[Row]:
         """Measure the solver's time with a slow viewer and the policy latest_only."""
-        found = self.solver(1, self.size, {"policy": "latest_only", "depth": 2}, look=0.2)
+        result = self.solver(1, self.size, {"policy": "latest_only", "depth": 2}, look=0.2)
         for what, key in (
             ("the solver's wait a step", "waited"),
             ("median step without a copy", "buffer_median"),
         ):
             yield Row(
                 f"latest_only, slow reader: {what}",
-                found[key] / found["memcpy"],
+                result[key] / result["memcpy"],
                 "×",
                 "memcpy of the step",
                 1.0,
@@ -163,23 +165,23 @@ class Bench:
         """Read published steps, compared with plain sockets."""
         config = self.config({"queue": LOSSLESS, **options}, **more)
         with running(mpiexec(pairs, "feed", config)):
-            found = run(pairs, "fetch", config)
-        return self.share(f"{name}, {pairs} to {pairs}", pairs, found, goal, limit)
+            result = run(pairs, "fetch", config)
+        return self.share(f"{name}, {pairs} to {pairs}", pairs, result, goal, limit)
 
     @staticmethod
     def share(
-        metric: str, pairs: int, found: dict[str, Any], goal: float | None, limit: str
+        metric: str, pairs: int, result: dict[str, Any], goal: float | None, limit: str
     ) -> Row:
         """Return the rate relative to the limit measured in the same run."""
-        total = pairs * found["bytes"]
-        against = found["memcpy"] if limit.startswith("memcpy") else found["limit"]
+        total = pairs * result["bytes"]
+        against = result["memcpy"] if limit.startswith("memcpy") else result["limit"]
         return Row(
             metric,
-            against / found["read"],
+            against / result["read"],
             "×",
             limit,
             goal,
-            rate=total / found["read"],
+            rate=total / result["read"],
             limit=total / against,
         )
 
@@ -204,22 +206,22 @@ class Bench:
                 options = {"engine": "mpi", "mpi": {"mode": mode}, "queue": LOSSLESS}
                 config = self.config(options)
                 config["contact"] = "mpi:bench"
-                found = run(2 * pairs, "mpi", config)
+                result = run(2 * pairs, "mpi", config)
                 name = f"mpi, {mode}, {pairs} to {pairs}"
-                rows.append(self.share(name, pairs, found, None, "one MPI message a pair"))
-                beside += self.one_sided(name, pairs, mode, found)
+                rows.append(self.share(name, pairs, result, None, "one MPI message a pair"))
+                beside += self.one_sided(name, pairs, mode, result)
             yield from rows + beside
             best = max(rows, key=lambda row: row.value)
             yield replace(best, metric=f"mpi, best mode, {pairs} to {pairs}", goal=0.9)
 
-    def one_sided(self, name: str, pairs: int, mode: str, found: dict[str, Any]) -> Iterator[Row]:
+    def one_sided(self, name: str, pairs: int, mode: str, result: dict[str, Any]) -> Iterator[Row]:
         """Compare modes push and pull with the same MPI operations without staging."""
-        if "one-sided" in found:
+        if "one-sided" in result:
             what = "MPI_Put and a copy a pair" if mode == "push" else "MPI_Get a pair"
-            plain = {**found, "limit": found["one-sided"]}
+            plain = {**result, "limit": result["one-sided"]}
             yield self.share(name, pairs, plain, None, what)
-        if "late" in found:
-            late = {**found, "read": found["late"], "limit": found["one-sided"]}
+        if "late" in result:
+            late = {**result, "read": result["late"], "limit": result["one-sided"]}
             how = f"MPI_Get, owner calls MPI each ms, {pairs} to {pairs}"
             yield self.share(how, pairs, late, None, "MPI_Get, owner stays in MPI")
 
@@ -235,10 +237,10 @@ class Bench:
                 mpiexec(pairs, "relay", config),
                 [*start, sys.executable, "-m", "uzushio", *ours],
             ):
-                found = run(pairs, "fetch", {**config, "contact": there})
+                result = run(pairs, "fetch", {**config, "contact": there})
             what = "a relay" if processes == 1 else f"a relay of {processes} ranks"
             name = f"tcp through {what}, {pairs} to {pairs}"
-            yield self.share(name, pairs, found, 0.9, "a plain two-socket copy loop a pair")
+            yield self.share(name, pairs, result, 0.9, "a plain two-socket copy loop a pair")
 
     def file(self) -> Iterator[Row]:
         """Compare stored steps with a plain file for each rank."""
@@ -247,13 +249,13 @@ class Bench:
                 config = self.config({})
                 folder = str(Path(config["folder"], "bench.zarr"))
                 config["options"] = {"engine": "file", "file": {"folder": folder, "sync": sync}}
-                found = run(pairs, "store", config)
+                result = run(pairs, "store", config)
                 shutil.rmtree(config["folder"])
                 for kind in ("write",) if sync else ("write", "read", "unchecked"):
                     times = {
-                        "bytes": found["bytes"],
-                        "read": found[kind],
-                        "limit": found["plain write" if kind == "write" else "plain read"],
+                        "bytes": result["bytes"],
+                        "read": result[kind],
+                        "limit": result["plain write" if kind == "write" else "plain read"],
                     }
                     how = f"{kind} and sync" if sync else kind
                     how = "read without checksums" if kind == "unchecked" else how
@@ -261,8 +263,8 @@ class Bench:
                     name = f"file, {how}, {pairs} rank{'s' if pairs > 1 else ''}"
                     yield self.share(name, pairs, times, None, f"a plain file a rank, {plain}")
                 if not sync:
-                    part = {"bytes": found["bytes"] // 100, "read": found["part read"]}
-                    part["limit"] = found["part unchecked"]
+                    part = {"bytes": result["bytes"] // 100, "read": result["part read"]}
+                    part["limit"] = result["part unchecked"]
                     name = f"file, read of a hundredth, {pairs} rank{'s' if pairs > 1 else ''}"
                     yield self.share(name, pairs, part, None, "the same without checksums")
 
@@ -275,9 +277,9 @@ class Bench:
             options = {"engine": "shm", "queue": {"policy": "drop_oldest", "depth": 3}}
             config = self.config(options, blocks=many, pause=0.002)
             with running(mpiexec(1, "look", config)):
-                found = run(1, "solve", config)
+                result = run(1, "solve", config)
             for how, name in (("put", ""), ("put all", " in one call")):
-                copied = {**found, "read": found[how]}
+                copied = {**result, "read": result[how]}
                 goal = 0.9 if name else None
                 yield self.share(f"{what}, one copy{name}", 1, copied, goal, memcpy)
             for engine, limit in (("shm", memcpy), ("tcp", "one plain socket a pair")):

@@ -42,9 +42,11 @@ def direct(sizes: tuple[str, ...], repeats: int) -> tuple[Table, list[Record]]:
                 str(file),
             ]
             output_of([sys.executable, "-m", "uzushio", "bench", "poisson", *words])
-            found = {one["solver"]: one for one in json.loads(file.read_text())["solvers"]}
-        fft, cg = (1e3 * found[name]["seconds"] for name in ("fft", "cg"))
-        iterations = found["cg"]["iterations"]
+            solvers = {
+                solver["solver"]: solver for solver in json.loads(file.read_text())["solvers"]
+            }
+        fft, cg = (1e3 * solvers[name]["seconds"] for name in ("fft", "cg"))
+        iterations = solvers["cg"]["iterations"]
         table.add_row(size, f"{fft:.3g}", f"{cg:.3g}", str(iterations), f"{cg / fft:.2g}")
         records += [
             record(f"stretching 1.6, {size} cells, fft", fft, "ms"),
@@ -61,18 +63,18 @@ def cycles(cells: int, repeats: int) -> tuple[Table, list[Record]]:
     )
     table.title = f"cg to 1e-10, {cells}² cells"
     records = []
-    found = measured_program(build_worker("stretched_worker"), cells, repeats, ranks=1)
-    for one in found:
-        row, where = [], f"1:{one['ratio']:g}, {one['blocked']:.0%} blocked"
+    results = measured_program(build_worker("stretched_worker"), cells, repeats, ranks=1)
+    for result in results:
+        row, where = [], f"1:{result['ratio']:g}, {result['blocked']:.0%} blocked"
         for name in ("geometric", "algebraic"):
-            method: dict[str, Any] = one[name]
+            method: dict[str, Any] = result[name]
             count = f"{method['iterations']}" if method["converged"] else "no answer"
             row += [f"{1e3 * method['seconds']:.3g}", count]
             records.append(record(f"{where}, {name}", 1e3 * method["seconds"], "ms"))
             if method["converged"]:
                 records.append(record(f"{where}, {name}, iterations", method["iterations"]))
-        set_up = 1e3 * one["algebraic"]["set_up"]
-        table.add_row(f"1:{one['ratio']:g}", f"{one['blocked']:.0%}", *row, f"{set_up:.3g}")
+        set_up = 1e3 * result["algebraic"]["set_up"]
+        table.add_row(f"1:{result['ratio']:g}", f"{result['blocked']:.0%}", *row, f"{set_up:.3g}")
         records.append(record(f"{where}, algebraic, set-up", set_up, "ms"))
     return table, records
 

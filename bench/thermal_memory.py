@@ -72,10 +72,10 @@ def main() -> None:
     table = Table("", "arrays, measured", "estimated by check", "goal")
     records = []
     for name in FLOWS:
-        found = measured_in_process(measure, name, options.cells)
-        value, goal = found["measured"], None if name == FLOWS[2] else GOAL
+        result = measured_in_process(measure, name, options.cells)
+        value, goal = result["measured"], None if name == FLOWS[2] else GOAL
         shown = "" if goal is None else f"{goal:g}: {'met' if value <= goal else 'missed'}"
-        table.add_row(name, f"{value:.1f}", f"{found['estimate']:.1f}", shown)
+        table.add_row(name, f"{value:.1f}", f"{result['estimate']:.1f}", shown)
         metric = f"memory at {options.cells}³, {name}"
         records.append(record(metric, value, "arrays", goal, "a field", at_most=True))
     report(options.json, records, table)

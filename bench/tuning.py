@@ -68,7 +68,7 @@ def run(setting: Setting, ranks: int, budget: str, folder: Path) -> Result:
     """Tune a case on some ranks, and return the result."""
     out = folder / f"{setting.label}, {ranks}".replace(", ", "-").replace(" ", "")
     command = [sys.executable, "-m", "uzushio", "tune", str(CASES / setting.file)]
-    command += [word for one in setting.overrides for word in ("--set", one)]
+    command += [word for override in setting.overrides for word in ("--set", override)]
     command += ["--ranks", str(ranks), "--budget", budget, "--no-keep", "--out", str(out)]
     subprocess.run(command, check=True, timeout=3000)
     result: Result = json.loads((out / "tuning.json").read_text())
@@ -135,14 +135,14 @@ def main() -> None:
         *("case; ranks", "untuned, ms a step", "tuned", "ratio", "random search, ratio"),
         *("timed, left, possible", "model ×÷", "noise", "tuned values"),
     )
-    found: list[Record] = []
+    all_records: list[Record] = []
     with tempfile.TemporaryDirectory() as temporary:
         for setting in SETTINGS:
             for ranks in chosen.ranks if setting.solver in chosen.solvers else ():
                 result = run(setting, ranks, chosen.budget, chosen.folder or Path(temporary))
                 shown.add_row(*row(setting, ranks, result))
-                found += records(setting, ranks, result)
-    report(chosen.json, found, shown)
+                all_records += records(setting, ranks, result)
+    report(chosen.json, all_records, shown)
 
 
 if __name__ == "__main__":

@@ -90,12 +90,12 @@ def live_view(source: Path, *more: str, imports: IO[str] | None = None) -> Itera
     try:
         assert process.stdout is not None
         for line in process.stdout:
-            if found := re.search(r"http://\S+#token=\S+", line):
+            if match := re.search(r"http://\S+#token=\S+", line):
                 break
         else:
             raise SystemExit(f"uzushio view ended with {process.wait()}")
         threading.Thread(target=process.stdout.read, daemon=True).start()
-        yield LiveView(process, found[0], started, time.time())
+        yield LiveView(process, match[0], started, time.time())
     finally:
         process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGINT)
@@ -226,9 +226,11 @@ def imports(stored: Path) -> dict[str, float]:
     """
     with tempfile.TemporaryFile("w+") as file, live_view(stored, imports=file):
         file.seek(0)
-        lines = [found for line in file if (found := IMPORT.match(line))]
-    own = {name: sum(int(one[1]) for one in lines if one[2] == name) / 1e6 for name in PACKAGES}
-    return {"all": sum(int(one[1]) for one in lines) / 1e6, **own}
+        lines = [match for line in file if (match := IMPORT.match(line))]
+    own = {
+        name: sum(int(match[1]) for match in lines if match[2] == name) / 1e6 for name in PACKAGES
+    }
+    return {"all": sum(int(match[1]) for match in lines) / 1e6, **own}
 
 
 def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Record]:
@@ -244,9 +246,9 @@ def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
         ):
             give_size(page)
             moved, turned = drag(page, options.seconds), turn(page, options.seconds)
-        shown, full = moved["shown"], [one for one in turned["shown"] if one["full"]]
+        shown, full = moved["shown"], [frame for frame in turned["shown"] if frame["full"]]
         late, way = latencies(moved), f"{name}: pointer to picture"
-        columns = median_of(one["width"] for one in shown)
+        columns = median_of(frame["width"] for frame in shown)
         rows += [
             record(f"{name}: dragging", rate_of(shown), "pictures/s", DRAGGING),
             record(f"{name}: full quality", rate_of(full), "pictures/s", FULL),
@@ -264,13 +266,15 @@ def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
 
 def latencies(notes: dict[str, Any]) -> list[float]:
     """Return milliseconds from each move to the first picture that contains it."""
-    found, first = [], 0
+    delays, first = [], 0
     for patch in notes["patches"]:
         moves, first = notes["moves"][first : patch["moves"]], patch["moves"]
         revision = patch.get("revision")
-        shown = [one["time"] for one in notes["shown"] if revision and one["revision"] >= revision]
-        found += [shown[0] - move for move in moves if shown]
-    return found
+        shown = [
+            frame["time"] for frame in notes["shown"] if revision and frame["revision"] >= revision
+        ]
+        delays += [shown[0] - move for move in moves if shown]
+    return delays
 
 
 def stages(notes: dict[str, Any], pictures: list[dict[str, Any]]) -> dict[str, float]:
@@ -279,25 +283,29 @@ def stages(notes: dict[str, Any], pictures: list[dict[str, Any]]) -> dict[str, f
     "waits and link" is the time from a patch to the arrival of its frame, without drawing,
     compositing and encoding.
     """
-    answered = [one for one in notes["patches"] if "answered" in one]
-    by_revision = {one["revision"]: one for one in answered}
+    answered = [patch for patch in notes["patches"] if "answered" in patch]
+    by_revision = {patch["revision"]: patch for patch in answered}
     parts = {
-        name: 1e3 * median_of(one["seconds"][n] for one in pictures)
+        name: 1e3 * median_of(picture["seconds"][n] for picture in pictures)
         for n, name in enumerate(("read", "draw", "composite", "encode"))
     }
     del parts["read"]  # once for each step
     waits = [
-        one["arrival"] - by_revision[one["revision"]]["sent"] - 1e3 * sum(one["seconds"][1:])
-        for one in pictures
-        if one["revision"] in by_revision
+        picture["arrival"]
+        - by_revision[picture["revision"]]["sent"]
+        - 1e3 * sum(picture["seconds"][1:])
+        for picture in pictures
+        if picture["revision"] in by_revision
     ]
     return {
-        "patch to its answer": median_of(one["answered"] - one["sent"] for one in answered),
+        "patch to its answer": median_of(patch["answered"] - patch["sent"] for patch in answered),
         **parts,
-        "decode": median_of(one["decode"] for one in pictures if one["decode"] is not None),
+        "decode": median_of(
+            picture["decode"] for picture in pictures if picture["decode"] is not None
+        ),
         "waits and link": median_of(waits),
-        "arrival to shown": median_of(one["time"] - one["arrival"] for one in pictures),
-        FRAME: median_of(one["bytes"] / 1e3 for one in pictures),
+        "arrival to shown": median_of(picture["time"] - picture["arrival"] for picture in pictures),
+        FRAME: median_of(picture["bytes"] / 1e3 for picture in pictures),
     }
 
 
@@ -339,21 +347,21 @@ def solver(browser: Browser, stored: Path, options: argparse.Namespace) -> list[
     return costs(json.loads(output.splitlines()[-1]))
 
 
-def costs(found: dict[str, dict[str, list[float]]]) -> list[Record]:
+def costs(results: dict[str, dict[str, list[float]]]) -> list[Record]:
     """Return the records of the solver's steps by number of live views."""
     names = {"0": "no live view", "1": "1 live view", "4": "4 live views", "stopped": "1 stopped"}
-    copy = min(second for name in names for second in found[name]["copy"])
+    copy = min(second for name in names for second in results[name]["copy"])
     rows = [record("memcpy of the published values", 1e3 * copy, "ms")]
     for name, label in names.items():
-        one = {key: np.array(seconds) for key, seconds in found[name].items()}
-        base = min(found["0"]["step"])
+        series = {key: np.array(seconds) for key, seconds in results[name].items()}
+        base = min(results["0"]["step"])
         rows += [
-            record(f"{label}: step, minimum", 1e3 * one["step"].min(), "ms"),
-            record(f"{label}: step, minimum", one["step"].min() / base, "×", of="no live view"),
-            record(f"{label}: step, median", 1e3 * float(np.median(one["step"])), "ms"),
-            record(f"{label}: publish, minimum", one["publish"].min() / copy, "×", of="memcpy"),
-            record(f"{label}: publish, median", 1e3 * float(np.median(one["publish"])), "ms"),
-            record(f"{label}: wait for readers, maximum", 1e3 * float(one["wait"].max()), "ms"),
+            record(f"{label}: step, minimum", 1e3 * series["step"].min(), "ms"),
+            record(f"{label}: step, minimum", series["step"].min() / base, "×", of="no live view"),
+            record(f"{label}: step, median", 1e3 * float(np.median(series["step"])), "ms"),
+            record(f"{label}: publish, minimum", series["publish"].min() / copy, "×", of="memcpy"),
+            record(f"{label}: publish, median", 1e3 * float(np.median(series["publish"])), "ms"),
+            record(f"{label}: wait for readers, maximum", 1e3 * float(series["wait"].max()), "ms"),
         ]
     return rows
 
@@ -367,8 +375,8 @@ def rate_of(shown: list[dict[str, Any]]) -> float:
 
 def median_of(values: Any) -> float:
     """Return the median; NaN if there are no values."""
-    found = list(values)
-    return float(np.median(found)) if found else math.nan
+    numbers = list(values)
+    return float(np.median(numbers)) if numbers else math.nan
 
 
 def percent_of(values: list[float], share: float) -> float:
@@ -384,11 +392,11 @@ MEASUREMENTS = {"start": start, "rates": rates, "solver": solver}
 def table(rows: list[Record], points: int) -> Table:
     """Make the table of the records."""
     shown = Table(f"{points}³, {SIZE[0]} × {SIZE[1]}", "value", "of", "goal", "met")
-    for one in rows:
-        met = {None: "", True: "yes", False: "no"}[one["met"]]
-        goal = "" if one["goal"] is None else f"{one['goal']:g}"
-        figure = f"{one['value']:.4g} {one['unit']}"
-        shown.add_row(one["metric"], figure, one["of"] or "", goal, met)
+    for row in rows:
+        met = {None: "", True: "yes", False: "no"}[row["met"]]
+        goal = "" if row["goal"] is None else f"{row['goal']:g}"
+        figure = f"{row['value']:.4g} {row['unit']}"
+        shown.add_row(row["metric"], figure, row["of"] or "", goal, met)
     return shown
 
 

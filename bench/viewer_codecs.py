@@ -118,33 +118,33 @@ def pictures(
     line = np.linspace(0.0, 1.0, points)
     lines = (line, line, line)
     block = Block(lines, (0, 0, 0), ((0, 0, 0), (points - 1,) * 3), {"u": values(points, 0.0)})
-    found = []
+    drawn = []
     with Renderer(MPI.COMM_SELF, *size) as renderer:
         for n in range(count):
             view = {"layers": [layer], "size": size, "camera": {"azimuth": 2.0 * n}}
             picture = renderer.picture(View.model_validate(view), [block], lines)
             assert picture is not None
-            found.append(np.ascontiguousarray(picture.pixels[..., :3]))
-    return found
+            drawn.append(np.ascontiguousarray(picture.pixels[..., :3]))
+    return drawn
 
 
-def error(found: list[Picture], wanted: list[Picture]) -> float:
+def error(decoded: list[Picture], wanted: list[Picture]) -> float:
     """Return the peak signal-to-noise ratio in dB."""
-    pairs = zip(found, wanted, strict=True)
+    pairs = zip(decoded, wanted, strict=True)
     mean = np.mean([np.mean((a.astype(float) - b) ** 2) for a, b in pairs])
     return float(10.0 * np.log10(255.0**2 / mean))
 
 
 def as_jpeg(frames: list[Picture]) -> tuple[list[bytes], list[float]]:
     """Return the frames of the live view while dragging, and seconds of each."""
-    found, seconds = [], []
+    encoded, seconds = [], []
     for pixels in frames:
         begin = perf_counter()
-        found.append(
+        encoded.append(
             simplejpeg.encode_jpeg(pixels, GOOD.value, "RGB", GOOD.subsampling, fastdct=True)
         )
         seconds.append(perf_counter() - begin)
-    return found, seconds
+    return encoded, seconds
 
 
 def as_h264(frames: list[Picture], factor: int) -> tuple[list[bytes], list[float], list[Picture]]:
@@ -154,48 +154,48 @@ def as_h264(frames: list[Picture], factor: int) -> tuple[list[bytes], list[float
     encoder.width, encoder.height, encoder.pix_fmt = width, height, "yuv420p"
     encoder.time_base, encoder.max_b_frames, encoder.thread_count = Fraction(1, 60), 0, 1
     encoder.options = {"preset": "ultrafast", "tune": "zerolatency", "crf": str(factor)}
-    found, seconds = [], []
+    packets, seconds = [], []
     for n, pixels in enumerate(frames):
         begin = perf_counter()
         frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
         frame.pts = n
-        found.append(b"".join(bytes(packet) for packet in encoder.encode(frame)))
+        packets.append(b"".join(bytes(packet) for packet in encoder.encode(frame)))
         seconds.append(perf_counter() - begin)
     decoder: Any = av.CodecContext.create("h264", "r")
     decoder.thread_count = 1
-    shown = [one for data in found for one in decoder.decode(av.Packet(data))]
+    shown = [frame for data in packets for frame in decoder.decode(av.Packet(data))]
     shown += decoder.decode(None)
-    return found, seconds, [one.to_ndarray(format="rgb24") for one in shown]
+    return packets, seconds, [frame.to_ndarray(format="rgb24") for frame in shown]
 
 
 def measure(page: Page, name: str, frames: list[Picture]) -> dict[str, Any]:
     """Return medians of both codecs for the pictures of a view, the first one left out."""
     height, width = frames[0].shape[:2]
     jpeg, jpeg_seconds = as_jpeg(frames)
-    decoded = [simplejpeg.decode_jpeg(one) for one in jpeg]
+    decoded = [simplejpeg.decode_jpeg(data) for data in jpeg]
     wanted = error(decoded, frames)
     for factor in FACTORS:
         h264, h264_seconds, shown = as_h264(frames, factor)
         reached = error(shown, frames)
         if reached >= wanted:
             break
-    found: dict[str, Any] = dict(view=name, width=width, height=height)
+    result: dict[str, Any] = dict(view=name, width=width, height=height)
     for codec, data, seconds, ratio in (
         ("jpeg", jpeg, jpeg_seconds, wanted),
         ("avc1.42E01F", h264, h264_seconds, reached),
     ):
-        texts = [base64.b64encode(one).decode() for one in data]
+        texts = [base64.b64encode(encoded).decode() for encoded in data]
         times = page.evaluate(DECODE, dict(codec=codec, frames=texts, width=width, height=height))
         key = "jpeg" if codec == "jpeg" else "h264"
-        found[key] = dict(
-            kilobytes=float(np.median([len(one) / 1e3 for one in data[1:]])),
+        result[key] = dict(
+            kilobytes=float(np.median([len(encoded) / 1e3 for encoded in data[1:]])),
             first_kilobytes=len(data[0]) / 1e3,
             encode_ms=1e3 * float(np.median(seconds[1:])),
             decode_ms=None if times is None else float(np.median(times[1:])),
             decibel=ratio,
         )
-    found["factor"] = factor
-    return found
+    result["factor"] = factor
+    return result
 
 
 def over_link(
@@ -234,9 +234,9 @@ def over_link(
                     rate=rate,
                     round_trip_ms=trip,
                     pictures=rate_of(shown),
-                    h264=float(np.mean([one["codec"] == 2 for one in shown])),
-                    columns=median_of(one["width"] for one in shown),
-                    kilobytes=median_of(one["bytes"] / 1e3 for one in shown),
+                    h264=float(np.mean([frame["codec"] == 2 for frame in shown])),
+                    columns=median_of(frame["width"] for frame in shown),
+                    kilobytes=median_of(frame["bytes"] / 1e3 for frame in shown),
                     late_median_ms=percent_of(late, 50),
                     late_95_ms=percent_of(late, 95),
                 )
@@ -255,10 +255,10 @@ def link_table(rows: list[dict[str, Any]]) -> Table:
     return shown
 
 
-def longest(one: dict[str, Any], rate: float) -> float:
+def longest(figures: dict[str, Any], rate: float) -> float:
     """Return pictures a second over a link, by the longest of encoding, transfer and decoding."""
-    transfer = 8.0 * one["kilobytes"] / rate
-    return float(1e3 / max(one["encode_ms"], transfer, one["decode_ms"]))
+    transfer = 8.0 * figures["kilobytes"] / rate
+    return float(1e3 / max(figures["encode_ms"], transfer, figures["decode_ms"]))
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
@@ -267,20 +267,20 @@ def table(rows: list[dict[str, Any]]) -> Table:
     shown = Table("view", "codec", "kB", "encode ms", "decode ms", "error dB", *rates)
     for row in rows:
         for codec in ("jpeg", "h264"):
-            one = row[codec]
+            figures = row[codec]
             label = f"{row['view']} {row['width']} × {row['height']}" if codec == "jpeg" else ""
-            if one["decode_ms"] is None:
+            if figures["decode_ms"] is None:
                 decode, speeds = "not offered", ["–"] * len(RATES)
             else:
-                decode = f"{one['decode_ms']:.1f}"
-                speeds = [f"{longest(one, rate):.0f}" for rate in RATES]
+                decode = f"{figures['decode_ms']:.1f}"
+                speeds = [f"{longest(figures, rate):.0f}" for rate in RATES]
             shown.add_row(
                 label,
                 codec,
-                f"{one['kilobytes']:.1f}",
-                f"{one['encode_ms']:.1f}",
+                f"{figures['kilobytes']:.1f}",
+                f"{figures['encode_ms']:.1f}",
                 decode,
-                f"{one['decibel']:.1f}",
+                f"{figures['decibel']:.1f}",
                 *speeds,
             )
     return shown

@@ -37,8 +37,11 @@ WebSocket.prototype.send = function (text) {
 def heap(session: CDPSession) -> float:
     """Return the memory of a page's scripts after a collection, in MB."""
     session.send("HeapProfiler.collectGarbage")
-    found = session.send("Performance.getMetrics")["metrics"]
-    return float(next(one["value"] for one in found if one["name"] == "JSHeapUsedSize")) / 1e6
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return (
+        float(next(metric["value"] for metric in metrics if metric["name"] == "JSHeapUsedSize"))
+        / 1e6
+    )
 
 
 def sample(view: LiveView, page: Page, minutes: float) -> list[dict[str, float]]:
@@ -46,7 +49,7 @@ def sample(view: LiveView, page: Page, minutes: float) -> list[dict[str, float]]
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     page.evaluate("noted.turn()")
-    found, pictures, began = [], 0, time.monotonic()
+    samples, pictures, began = [], 0, time.monotonic()
     while (seconds := time.monotonic() - began) < 60.0 * minutes:
         page.wait_for_timeout(min(5e3, 3e3 * minutes))
         # What the benchmark itself notes of the page is no memory of the page.
@@ -55,24 +58,24 @@ def sample(view: LiveView, page: Page, minutes: float) -> list[dict[str, float]]
         assert not errors, errors
         page.evaluate("noted.clear(); noted.frames.clear()")
         memory = resident(view.process.pid) / 1e6
-        found.append(dict(seconds=seconds, view=memory, page=heap(session), pictures=pictures))
+        samples.append(dict(seconds=seconds, view=memory, page=heap(session), pictures=pictures))
         print(
             "{seconds:6.0f} s  view {view:7.1f} MB  page {page:6.1f} MB  {pictures:.0f} "
-            "pictures".format(**found[-1]),
+            "pictures".format(**samples[-1]),
             file=sys.stderr,
             flush=True,
         )
-    return found
+    return samples
 
 
 def records(samples: list[dict[str, float]]) -> list[Record]:
     """Return the records of the samples."""
     seconds = samples[-1]["seconds"]
-    first = next(one for one in samples if one["seconds"] >= 0.1 * seconds)
+    first = next(entry for entry in samples if entry["seconds"] >= 0.1 * seconds)
     later = samples[samples.index(first) :]
     rows = [record("time", seconds / 60.0, "min"), record("pictures", samples[-1]["pictures"], "")]
     for key, name in (("view", "resident memory of the view"), ("page", "heap of the page")):
-        most = max(one[key] for one in later)
+        most = max(entry[key] for entry in later)
         rows += [
             record(f"{name} after {first['seconds']:.0f} s", first[key], "MB"),
             record("… maximum after that", most, "MB"),
@@ -105,7 +108,7 @@ def main() -> None:
             solver.wait()
     rows = records(samples)
     report(options.json, rows, table(rows, options.points))
-    raise SystemExit(0 if all(one["met"] is not False for one in rows) else 1)
+    raise SystemExit(0 if all(row["met"] is not False for row in rows) else 1)
 
 
 def look(view: LiveView, browser: Any, minutes: float) -> list[dict[str, float]]:

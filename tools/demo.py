@@ -72,8 +72,8 @@ class Part:
     def _pass_on(self, stream: IO[str], kept: list[str] | None) -> None:
         for line in stream:
             print(f"{self.name:>8} | {line.rstrip()}", flush=True)
-            if found := ADDRESS.search(line):
-                self.address = found[0]
+            if match := ADDRESS.search(line):
+                self.address = match[0]
             if kept is not None:
                 kept.append(line.rstrip())
 

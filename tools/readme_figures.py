@@ -28,44 +28,48 @@ class Page:
 
     def all(self, pattern: str) -> list[str]:
         """Return the group of all matches; raise `ValueError` if there is none."""
-        found: list[str] = re.findall(pattern, self.text, re.M)
-        if not found:
+        matches: list[str] = re.findall(pattern, self.text, re.M)
+        if not matches:
             raise ValueError(f"{self.link} has no '{pattern}'")
-        return found
+        return matches
 
-    def one(self, pattern: str) -> str:
+    def match(self, pattern: str) -> str:
         """Return the group of the first match."""
         return self.all(pattern)[0]
 
     def range(self, *patterns: str) -> str:
         """Return the minimum and the maximum of all matches."""
-        found = sorted((one for pattern in patterns for one in self.all(pattern)), key=float)
-        return f"{found[0]} to {found[-1]}"
+        values = sorted((value for pattern in patterns for value in self.all(pattern)), key=float)
+        return f"{values[0]} to {values[-1]}"
 
     def worst(self, *rows: str) -> str:
         """Return the largest deviation of the last row that each pattern begins."""
         lines = [self.all(f"^({row}.*)$")[-1] for row in rows]
-        return max((one for line in lines for one in _DEVIATION.findall(line)), key=float)
+        return max((value for line in lines for value in _DEVIATION.findall(line)), key=float)
 
 
 def _rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of the table."""
     page = Page("validation/channel180.md")
-    value = f"within {page.worst(*(rf'. mean velocity.*. . {one}' for one in ('Moser', 'Lee')))} %"
+    value = f"within {page.worst(*(rf'. mean velocity.*. . {by}' for by in ('Moser', 'Lee')))} %"
     script = f"`make validate` ([page]({page.link}))"
     yield "mean velocity, Re_τ = 180", value, "published DNS", script
-    peaks = [f". peak of {one} r.m.s. . {by}" for one in "uvw" for by in ("Moser", "Lee")]
+    peaks = [
+        f". peak of {component} r.m.s. . {by}" for component in "uvw" for by in ("Moser", "Lee")
+    ]
     value = f"within {page.worst(*peaks)} %"
     yield "peaks of the velocity fluctuations", value, "published DNS", ""
 
     page = Page("validation/thermal.md")
     name = "heated cavity, Ra = 10³ to 10⁶: velocities, Nusselt number"
-    value = f"within {page.worst(*(f'. {one} . ' for one in ('10³', '10⁴', '10⁵', '10⁶')))} %"
+    value = (
+        f"within {page.worst(*(f'. {rayleigh} . ' for rayleigh in ('10³', '10⁴', '10⁵', '10⁶')))} %"
+    )
     script = f"`validation/thermal.py` ([page]({page.link}))"
     yield name, f"{value}; second order", "de Vahl Davis; Le Quéré", script
     value = f"within {page.worst('. 100 . ', '. 1000 . ')} %"
     yield "lid-driven cavity, Re = 100, 1000: velocities", value, "Botella and Peyret", ""
-    drags = [page.one(rf"^\| {cells} .*? \+([\d.]+) %") for cells in ("96 × 40", "150 × 105")]
+    drags = [page.match(rf"^\| {cells} .*? \+([\d.]+) %") for cells in ("96 × 40", "150 × 105")]
     value = f"within {drags[0]} %, {drags[1]} %"
     yield "drag of a sphere, Re = 100, 300", value, "Johnson and Patel", ""
 
@@ -78,13 +82,16 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
     yield "one step at 128³, 1 and 2 ranks", value, compared, script
 
     page = Page("performance/thermal.md")
-    value = f"{page.one(r'The step takes ([0-9.]+) times that of the flow without a body')} ×"
+    value = f"{page.match(r'The step takes ([0-9.]+) times that of the flow without a body')} ×"
     script = f"`bench/thermal.py` ([page]({page.link}))"
     name = "a step of a flow around a sphere, 128³, one core"
     yield name, value, "the same flow without the sphere", script
 
     page = Page("performance/linalg.md")
-    cg, multigrid = page.one(r"^`cg` is ([\d.]+) times"), page.one(r"`multigrid` ([\d.]+) times")
+    cg, multigrid = (
+        page.match(r"^`cg` is ([\d.]+) times"),
+        page.match(r"`multigrid` ([\d.]+) times"),
+    )
     value = f"{cg} × (`cg`) and {multigrid} × (`multigrid`) faster"
     script = f"`bench/linalg.py` ([page]({page.link}))"
     name = "Poisson's equation, 128³, to 1e-8, one core"
@@ -94,7 +101,7 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
     share = r"\| \**([\d.]+)\** \| [\d.]* \|$"
     pairs = rf".*{share}\n\| 2 to 2 .*{share}"
     copies = re.findall(rf"^\| `shm`, (?:one copy|a reader).*1 to 1{pairs}", page.text, re.M)
-    values = sorted((one for pair in copies for one in pair), key=float)
+    values = sorted((value for pair in copies for value in pair), key=float)
     value = f"{values[0]} to {values[-1]} of the rate"
     script = f"`bench/staging.py` ([page]({page.link}))"
     yield "a step of 100 MB through shared memory", value, "memcpy", script
@@ -103,15 +110,15 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
     yield "the same over TCP", value, "a plain socket per pair of ranks", ""
 
     page = Page("performance/compositing.md")
-    factors = page.one(r"^\| best of ours, times faster than IceT's best \|(.*)\|").split("|")[:3]
-    values = sorted((one.strip() for one in factors), key=float)
+    factors = page.match(r"^\| best of ours, times faster than IceT's best \|(.*)\|").split("|")[:3]
+    values = sorted((factor.strip() for factor in factors), key=float)
     script = f"`bench/compositing.py` ([page]({page.link}))"
     value = f"{values[0]} to {values[-1]} × faster"
     yield "compositing the images of 4 to 16 ranks", value, "IceT 2.2", script
 
     page = Page("performance/raycast.md")
     dense, sparse = (
-        page.one(rf"^\| {kind} volume \|.*/ \**([\d.]+)\** \|$") for kind in ("dense", "sparse")
+        page.match(rf"^\| {kind} volume \|.*/ \**([\d.]+)\** \|$") for kind in ("dense", "sparse")
     )
     script = f"`bench/raycast.py` ([page]({page.link}))"
     name = "dense and sparse volume of 256³, 1024² pixels"
@@ -121,12 +128,12 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
     yield "isosurface of 2.8 million triangles", f"{value} × faster", "VTK", ""
 
     page = Page("performance/viewer.md")
-    value = f"{page.one(r'^. 1 live view . [0-9.]+ ms . ([0-9.]+) ')} ×"
+    value = f"{page.match(r'^. 1 live view . [0-9.]+ ms . ([0-9.]+) ')} ×"
     script = f"`bench/viewer.py` ([page]({page.link}))"
     yield "a solver's step with one live view", value, "without live view", script
 
     page = Page("performance/assimilation.md")
-    row = page.one(r"^\| 1 rank, replayed .*\| ([\d.]+ \(goal [\d.]+: \w+\)) \|$")
+    row = page.match(r"^\| 1 rank, replayed .*\| ([\d.]+ \(goal [\d.]+: \w+\)) \|$")
     times, goal, met = re.findall(r"[\d.]+|met|missed", row)
     value = f"{times} × (goal {goal} {'reached' if met == 'met' else 'not reached'})"
     script = f"`bench/assimilation.py` ([page]({page.link}))"

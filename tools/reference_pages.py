@@ -43,7 +43,9 @@ def case_keys() -> str:
         for section in sections(name):
             parts += _section_lines(section)
     parts.append(_STAGING)
-    parts += [_table(_OPTION_HEAD, [(f"`publish.{one.key}`", *one[1:]) for one in OPTION_KEYS])]
+    parts += [
+        _table(_OPTION_HEAD, [(f"`publish.{option.key}`", *option[1:]) for option in OPTION_KEYS])
+    ]
     return "\n".join(parts)
 
 

@@ -53,4 +53,4 @@ class KeptFlow:
             box = tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))
             return np.asarray(arrays[name][box])
 
-        return StoredState({name: one.shape for name, one in arrays.items()}, notes, read)
+        return StoredState({name: values.shape for name, values in arrays.items()}, notes, read)

@@ -216,11 +216,11 @@ PARTS = {"inclined": inclined, "transient": transient, "conductivity": conductiv
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
     """Return the rows with the order of convergence from the grid before."""
-    found = [[name, str(n), f"{error:+.3%}", ""] for name, n, error in rows]
-    for line, (before, after) in zip(found[1:], pairwise(rows), strict=True):
+    lines = [[name, str(n), f"{error:+.3%}", ""] for name, n, error in rows]
+    for line, (before, after) in zip(lines[1:], pairwise(rows), strict=True):
         if before[0] == after[0]:
             line[3] = f"{log2(abs(before[2] / after[2])) / log2(after[1] / before[1]):.2f}"
-    return found
+    return lines
 
 
 def main() -> None:

@@ -113,19 +113,19 @@ class Result:
     def of(cls, run: Path) -> Result:
         """Read the case of a run, its newest checkpoint and the last job's summary."""
         case = cast(ChannelCase, load_case(run / "case.yaml"))
-        found = checkpoint.open_checkpoint(run, MPI.COMM_SELF, fallback=True)
+        saved = checkpoint.open_checkpoint(run, MPI.COMM_SELF, fallback=True)
         average = TimeAverage()
-        average.restore(*found.averages())
+        average.restore(*saved.averages())
         if not average.samples:
             raise SystemExit(
-                f"{found.path} holds no statistics yet: they start at t = "
-                f"{case.statistics.start:g}, it is of t = {found.manifest.time:.3g}."
+                f"{saved.path} holds no statistics yet: they start at t = "
+                f"{case.statistics.start:g}, it is of t = {saved.manifest.time:.3g}."
             )
         dataset = derive(lambda mean, count: statistics.dataset(case, mean, count), average)
         assert dataset is not None
         summary = run / "summary.json"
         told = json.loads(summary.read_text(encoding="utf-8")) if summary.exists() else {}
-        return cls(case, found.manifest, Averages.of(dataset), told)
+        return cls(case, saved.manifest, Averages.of(dataset), told)
 
     @property
     def statistics(self) -> xr.Dataset:
@@ -185,12 +185,12 @@ class Result:
         return float(np.sqrt(np.mean(error[z >= FIRST] ** 2)))
 
 
-def mean_deviation(result: Result, one: reference.Profiles) -> tuple[float, float]:
+def mean_deviation(result: Result, profiles: reference.Profiles) -> tuple[float, float]:
     """Largest relative deviation of the mean profile from a reference's points, and its height."""
-    shown = one.z >= FIRST
-    deviation = result.at("u", one.z[shown]) / one.u[shown] - 1.0
+    shown = profiles.z >= FIRST
+    deviation = result.at("u", profiles.z[shown]) / profiles.u[shown] - 1.0
     worst = int(np.nanargmax(np.abs(deviation)))
-    return float(deviation[worst]), float(one.z[shown][worst])
+    return float(deviation[worst]), float(profiles.z[shown][worst])
 
 
 def peak(z: np.ndarray, values: np.ndarray) -> tuple[float, float]:
@@ -222,7 +222,7 @@ def page(
     yield (
         "Profiles are compared in wall units, at equal z+, each scaled with its own friction "
         f"velocity and viscosity: the Reynolds numbers differ ({result.re_tau:.1f} here, "
-        + ", ".join(f"{one.re_tau:.1f} in {one.label}" for one in references)
+        + ", ".join(f"{profiles.re_tau:.1f} in {profiles.label}" for profiles in references)
         + "), so that part of a deviation, above all near the centre, is theirs. The two halves "
         "of the channel are averaged.\n"
     )
@@ -234,7 +234,9 @@ def page(
     columns = ["", *(f"{label}, at z+" for label in ["here", *(r.label for r in references)])]
     yield from table(columns, peaks(result, references))
     yield "\n## Bulk figures\n"
-    yield from table(["", "here", *(one.label for one in references)], bulk(result, references))
+    yield from table(
+        ["", "here", *(profiles.label for profiles in references)], bulk(result, references)
+    )
     yield "\n## How far it has converged\n"
     yield from table(["", "wall units"], convergence(result, references))
     yield f"\n{uncertainty(result)}\n"
@@ -242,7 +244,10 @@ def page(
     for picture in pictures:
         yield f"![{picture.stem.removeprefix(NAME + '_').replace('_', ' ')}]({picture.name})\n"
     yield "## Sources\n"
-    yield from (f"- {one.label}, Re_τ = {one.re_tau}: {one.source}." for one in references)
+    yield from (
+        f"- {profiles.label}, Re_τ = {profiles.re_tau}: {profiles.source}."
+        for profiles in references
+    )
 
 
 def what_was_run(result: Result) -> Iterator[list[str]]:
@@ -284,23 +289,23 @@ def what_was_run(result: Result) -> Iterator[list[str]]:
 
 def against_goals(result: Result, references: Iterable[reference.Profiles]) -> Iterator[list[str]]:
     """Compare deviations with their goals."""
-    for one in references:
-        deviation, z = mean_deviation(result, one)
+    for profiles in references:
+        deviation, z = mean_deviation(result, profiles)
         here = float(result.at("u", np.array([z]))[0])
         yield [
             f"mean velocity, worst point (z+ = {z:.3g})",
-            one.label,
+            profiles.label,
             f"{here:.3f}{result.spread('u', z)}",
             f"{here / (1 + deviation):.3f}",
             *verdict(deviation, MEAN_GOAL),
         ]
     for c in "uvw":
         here, height = peak(*result.profile(f"{c}_rms")[:2])
-        for one in references:
-            published, _ = peak(one.z, getattr(one, f"{c}_rms"))
+        for profiles in references:
+            published, _ = peak(profiles.z, getattr(profiles, f"{c}_rms"))
             yield [
                 f"peak of {c} r.m.s.",
-                one.label,
+                profiles.label,
                 f"{here:.4f}{result.spread(f'{c}_rms', height)}",
                 f"{published:.4f}",
                 *verdict(here / published - 1.0, RMS_GOAL),
@@ -317,10 +322,10 @@ def mean_table(
 ) -> tuple[list[str], list[list[str]]]:
     """Return a table of the mean velocity at some heights."""
     columns, names = [result.at("u", HEIGHTS)], ["z+", "here"]
-    for one in references:
-        published = reference.interpolate(HEIGHTS, one.z, one.u)
+    for profiles in references:
+        published = reference.interpolate(HEIGHTS, profiles.z, profiles.u)
         columns += [published, columns[0] / published - 1.0]
-        names += [one.label, "deviation"]
+        names += [profiles.label, "deviation"]
     rows = []
     for i, z in enumerate(HEIGHTS):
         values = [f"{z}"]
@@ -337,7 +342,10 @@ def peaks(result: Result, references: Iterable[reference.Profiles]) -> Iterator[
     own = {f"{c}_rms": result.profile(f"{c}_rms")[:2] for c in "uvw"} | {"minus_uw": (z, -uw)}
     labels = {"minus_uw": "−⟨u'w'⟩"} | {f"{c}_rms": f"{c} r.m.s." for c in "uvw"}
     for name, profile in own.items():
-        values = [peak(*profile), *(peak(one.z, getattr(one, name)) for one in references)]
+        values = [
+            peak(*profile),
+            *(peak(profiles.z, getattr(profiles, name)) for profiles in references),
+        ]
         yield [labels[name], *(f"{value:.4f}, {at:.1f}" for value, at in values)]
 
 
@@ -345,24 +353,35 @@ def bulk(result: Result, references: list[reference.Profiles]) -> Iterator[list[
     """Return a table of quantities of the whole flow."""
     u_bulk = float(result.statistics.attrs["bulk_velocity"]) / result.u_tau
     u_centre = float(result.profile("u")[1][-1])
-    yield ["Re_τ", f"{result.re_tau:.2f}", *(f"{one.re_tau}" for one in references)]
+    yield ["Re_τ", f"{result.re_tau:.2f}", *(f"{profiles.re_tau}" for profiles in references)]
     yield [
         "Re_bulk = 2 h U_b/ν",
         f"{2 * u_bulk * result.re_tau:.0f}",
-        *(f"{2 * one.bulk_velocity * one.re_tau:.0f}" for one in references),
+        *(f"{2 * profiles.bulk_velocity * profiles.re_tau:.0f}" for profiles in references),
     ]
-    yield ["U_b/u_tau", f"{u_bulk:.3f}", *(f"{one.bulk_velocity:.3f}" for one in references)]
-    yield ["U_c/u_tau", f"{u_centre:.3f}", *(f"{one.centre_velocity:.3f}" for one in references)]
+    yield [
+        "U_b/u_tau",
+        f"{u_bulk:.3f}",
+        *(f"{profiles.bulk_velocity:.3f}" for profiles in references),
+    ]
+    yield [
+        "U_c/u_tau",
+        f"{u_centre:.3f}",
+        *(f"{profiles.centre_velocity:.3f}" for profiles in references),
+    ]
     yield [
         "C_f = 2 (u_tau/U_b)²",
         f"{2 / u_bulk**2:.3e}",
-        *(f"{one.friction_coefficient:.3e}" for one in references),
+        *(f"{profiles.friction_coefficient:.3e}" for profiles in references),
     ]
     wall = [half(result.statistics, f"vorticity_{c}_rms", 2)[1][0] for c in "xy"]
     yield [
         "ω_x, ω_y r.m.s. at the wall",
         ", ".join(f"{value * result.case.flow.viscosity:.4f}" for value in wall),
-        *(", ".join(f"{v:.4f}" for v in one.wall_vorticity or ()) or "–" for one in references),
+        *(
+            ", ".join(f"{v:.4f}" for v in profiles.wall_vorticity or ()) or "–"
+            for profiles in references
+        ),
     ]
 
 
@@ -386,8 +405,10 @@ def uncertainty(result: Result) -> str:
 
 def published_distance(references: list[reference.Profiles], name: str) -> float:
     """Largest distance between two references' profiles at equal z+, in wall units."""
-    z = np.linspace(FIRST, min(one.z[-1] for one in references), 1000)
-    curves = [reference.interpolate(z, one.z, getattr(one, name)) for one in references]
+    z = np.linspace(FIRST, min(profiles.z[-1] for profiles in references), 1000)
+    curves = [
+        reference.interpolate(z, profiles.z, getattr(profiles, name)) for profiles in references
+    ]
     return float(np.ptp(curves, axis=0).max())
 
 
@@ -398,7 +419,9 @@ def convergence(result: Result, references: list[reference.Profiles]) -> Iterato
     if result.case.flow.reynolds_tau:
         yield ["measured over nominal Re_τ", f"{result.re_tau / nominal:.5f}"]
         if result.has_intervals:
-            width = result.averages.half_width(lambda one: float(one.attrs["re_tau"]) / nominal)
+            width = result.averages.half_width(
+                lambda replicate: float(replicate.attrs["re_tau"]) / nominal
+            )
             yield ["95 % half width of that", f"{float(width or 0.0):.5f}"]
     yield ["total shear stress, largest distance from 1 − z/h", f"{stress_error(result):.4f}"]
     kind = "95 % half width" if result.has_intervals else "half difference of the halves"
@@ -470,12 +493,12 @@ def redraw(case: ChannelCase, pages: Path) -> None:
         axis = "z" if len(values) == len(lower) else "inner"
         return axis, np.append(values, sign * values[::-1])
 
-    found = {
+    variables = {
         name: mirrored(name, u_tau**power, parity) for name, (power, parity) in PROFILES.items()
     }
     energy = u_tau**4 / case.flow.viscosity
     for name in BUDGET:
-        found[name] = mirrored(name, -energy if name == "dissipation" else energy)
+        variables[name] = mirrored(name, -energy if name == "dissipation" else energy)
     attributes: dict[str, Any] = {
         "u_tau": u_tau,
         "re_tau": re_tau,
@@ -483,7 +506,7 @@ def redraw(case: ChannelCase, pages: Path) -> None:
     }
     times = [begin / u_tau, end / u_tau]
     attributes |= {"samples": int(told[2]), "averaged_times": times}
-    averages = Averages.of(xr.Dataset(found, {"z": z, "inner": inner}, attributes))
+    averages = Averages.of(xr.Dataset(variables, {"z": z, "inner": inner}, attributes))
     references = [reference.load(name) for name in reference.NAMES]
     with style():
         mean = plots.Mean.of(averages)

@@ -61,7 +61,9 @@ def stored(solver: ThermalSolver) -> StoredState:
         box = tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))
         return np.asarray(arrays[name][box])
 
-    return StoredState({name: one.shape for name, one in arrays.items()}, state.attributes, read)
+    return StoredState(
+        {name: values.shape for name, values in arrays.items()}, state.attributes, read
+    )
 
 
 def run_until_steady(solver: ThermalSolver) -> None:
@@ -108,7 +110,7 @@ def extrapolated(values: list[float]) -> float:
 def main() -> None:
     """Run the grids of the command line."""
     grids = [int(word) for word in sys.argv[1:]] or [*GRIDS]
-    found: list[list[float]] = []
+    extrema: list[list[float]] = []
     coarser: StoredState | None = None
     for cells in grids:
         solver = solver_of(cells)
@@ -118,13 +120,13 @@ def main() -> None:
         coarser = stored(solver)
         y, u = on_centreline(solver, 0)
         x, v = on_centreline(solver, 1)
-        found.append([extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0)])
-        print(cells, *(f"{value:.5f}" for value in found[-1]), f"t = {solver.time:g}", flush=True)
-    found.append([extrapolated([row[n] for row in found]) for n in range(3)])
+        extrema.append([extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0)])
+        print(cells, *(f"{value:.5f}" for value in extrema[-1]), f"t = {solver.time:g}", flush=True)
+    extrema.append([extrapolated([row[n] for row in extrema]) for n in range(3)])
     with OUTPUT.open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(("cells", "quantity", "value", "published", "deviation"))
-        for cells_text, row in zip([*(f"{n}^3" for n in grids), "limit"], found, strict=True):
+        for cells_text, row in zip([*(f"{n}^3" for n in grids), "limit"], extrema, strict=True):
             for name, value, published in zip(
                 ("u_min", "v_max", "v_min"), row, PUBLISHED, strict=True
             ):

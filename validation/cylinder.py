@@ -98,7 +98,7 @@ def over_periods(samples: list[list[float]]) -> tuple[float, float, float, float
     whole = slice(rising[0], rising[-1] + 1)
     time, drag, lift = time[whole], drag[whole], lift[whole]
     mean, square = (
-        float(np.trapezoid(one, time) / (time[-1] - time[0])) for one in (drag, lift**2)
+        float(np.trapezoid(values, time) / (time[-1] - time[0])) for values in (drag, lift**2)
     )
     frequency = float((len(crossings) - 1) / (crossings[-1] - crossings[0]))
     return mean, 0.5 * float(np.ptp(lift)), square**0.5, frequency
@@ -114,8 +114,10 @@ def shedding() -> Iterator[Row]:
             if solver.time > 80.0:
                 samples.append([solver.time, *solver.body_forces()["cylinder"]])
         drag, amplitude, _, frequency = over_periods(samples)
-        found = (drag, amplitude, frequency)
-        for name, value, published in zip(("mean C_d", "C_l", "St"), found, SHEDDING, strict=True):
+        measured = (drag, amplitude, frequency)
+        for name, value, published in zip(
+            ("mean C_d", "C_l", "St"), measured, SHEDDING, strict=True
+        ):
             yield ("Re = 100", *grid_of(solver), name, value, published)
 
 
@@ -130,8 +132,8 @@ def faces(low: float, high: float, start: float, end: float, across: int) -> lis
             growth = 0.5 * (least + most)
             fills = growth * (growth**cells - 1.0) / (growth - 1.0) >= length * across
             least, most = (least, growth) if fills else (growth, most)
-        found = np.cumsum(growth ** np.arange(1, cells + 1)) / across
-        return np.asarray(found * (length / found[-1]))
+        distances = np.cumsum(growth ** np.arange(1, cells + 1)) / across
+        return np.asarray(distances * (length / distances[-1]))
 
     inner = np.linspace(low, high, round((high - low) * across) + 1)
     return [*(low - beyond(low - start)[::-1]), *inner, *(high + beyond(end - high))]

@@ -70,13 +70,22 @@ def twin(
         search.step()
     estimate = Guess(space.state(search.point), space.parameters(search.point))
     hessian = parts.cost.hessian(estimate, posed.states)
-    (found,) = deviations(
+    (deviation,) = deviations(
         space, hessian, search.point, search.gradient, Uncertainty(), lambda: None
     )
-    assert found.sd is not None, found.note
+    assert deviation.sd is not None, deviation.note
     del hessian
     m = float(estimate.parameters[0])
-    numbers = [points, background, seed, m, found.sd, (m - 1.0) / found.sd, 0, *[math.nan] * 3]
+    numbers = [
+        points,
+        background,
+        seed,
+        m,
+        deviation.sd,
+        (m - 1.0) / deviation.sd,
+        0,
+        *[math.nan] * 3,
+    ]
     if ensemble:
         files = MemberFiles(folder / f"{points}-{background:g}-{seed}", {"version": 1})
         members = posed.ensemble(parts).run(
@@ -111,9 +120,11 @@ def main() -> int:
     if not TABLE.exists():
         TABLE.write_text(",".join(COLUMNS) + "\n")
     for text in given.sets:
-        points, background, count, ensembles = (json.loads(one) for one in text.split(":"))
+        points, background, count, ensembles = (json.loads(part) for part in text.split(":"))
         with TABLE.open() as file:
-            rows = [{name: float(one) for name, one in row.items()} for row in csv.DictReader(file)]
+            rows = [
+                {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)
+            ]
         rows = [row for row in rows if (row["points"], row["background"]) == (points, background)]
         there = {int(row["seed"]) for row in rows}
         for seed in sorted(set(range(count)) - there):
@@ -124,13 +135,15 @@ def main() -> int:
         print(
             f"  {len(rows)} twins, by curvature: {scatter_of([row['error_in_sd'] for row in rows])}"
         )
-        both = [row for row in rows if row["members"]]
-        if both:
-            print(f"  {len(both)} of them with an ensemble")
-            print(f"    by curvature: {scatter_of([row['error_in_sd'] for row in both])}")
-            print(f"    by scatter:   {scatter_of([row['error_in_spread'] for row in both])}")
-            ratio = np.mean([row["spread"] / row["sd"] for row in both])
-            shift = np.mean([(row["mean"] - row["m"]) / row["sd"] for row in both])
+        with_members = [row for row in rows if row["members"]]
+        if with_members:
+            print(f"  {len(with_members)} of them with an ensemble")
+            print(f"    by curvature: {scatter_of([row['error_in_sd'] for row in with_members])}")
+            print(
+                f"    by scatter:   {scatter_of([row['error_in_spread'] for row in with_members])}"
+            )
+            ratio = np.mean([row["spread"] / row["sd"] for row in with_members])
+            shift = np.mean([(row["mean"] - row["m"]) / row["sd"] for row in with_members])
             print(f"    scatter over sd {ratio:.2f}, members' mean less estimate {shift:+.2f} sd")
     return 0
 

@@ -160,7 +160,7 @@ def lid(
         cases: cells along each axis of the grids, by the Reynolds number.
         keep: continue runs that were interrupted.
     """
-    for one, grids in cases.items():
+    for reynolds, grids in cases.items():
         coarser = None
         for n in (int(n * scale) for n in grids):
             axis = {"cells": n, "stretching": 1.2}
@@ -168,38 +168,38 @@ def lid(
             solver = solver_of(
                 {
                     "grid": {"x": axis, "y": axis},
-                    "fluid": {"viscosity": 1.0 / one},
+                    "fluid": {"viscosity": 1.0 / reynolds},
                     "boundaries": {**sides, "y-max": wall(velocity=[1, 0, 0])},
                 }
             )
-            kept = KeptFlow(f"lid {one}", n) if keep else None
+            kept = KeptFlow(f"lid {reynolds}", n) if keep else None
             run_until_steady(solver, 1e-6, 1.0, 200.0, kept, coarser)
             coarser = kept
             y, u = on_centreline(solver, 0)
             x, v = on_centreline(solver, 1)
-            found = (extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0))
+            computed = (extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0))
             for name, value, expected in zip(
-                ("u_min", "v_max", "v_min"), found, LID[one], strict=True
+                ("u_min", "v_max", "v_min"), computed, LID[reynolds], strict=True
             ):
-                yield Figure(f"lid, Re = {one}", f"{n}²", name, value, expected, 0.005)
+                yield Figure(f"lid, Re = {reynolds}", f"{n}²", name, value, expected, 0.005)
             for name, value, expected in zip(
-                ("u_min", "v_max", "v_min"), found, GHIA.get(one, ()), strict=False
+                ("u_min", "v_max", "v_min"), computed, GHIA.get(reynolds, ()), strict=False
             ):
-                yield Figure(f"lid, Re = {one}, Ghia", f"{n}²", name, value, expected, 0.005)
+                yield Figure(f"lid, Re = {reynolds}, Ghia", f"{n}²", name, value, expected, 0.005)
 
 
 def heated(
     scale: float, cases: Mapping[float, HeatedGrids] = HEATED_GRIDS, *, keep: bool = True
 ) -> Iterator[Figure]:
     """Yield figures of a cavity with a hot and a cold side; arguments as those of `lid`."""
-    for one, (stretching, grids) in cases.items():
+    for rayleigh, (stretching, grids) in cases.items():
         coarser = None
         for n in (int(n * scale) for n in grids):
             axis = {"cells": n, "stretching": stretching}
             solver = solver_of(
                 {
                     "grid": {"x": axis, "y": axis},
-                    "fluid": {"viscosity": 0.71, "gravity": [0, -0.71 * one, 0]},
+                    "fluid": {"viscosity": 0.71, "gravity": [0, -0.71 * rayleigh, 0]},
                     "scalars": {
                         "temperature": {"diffusivity": 1, "expansion": 1, "reference": 0.5}
                     },
@@ -215,17 +215,17 @@ def heated(
                     },
                 }
             )
-            kept = KeptFlow(f"heated {one:.0e}", n) if keep else None
+            kept = KeptFlow(f"heated {rayleigh:.0e}", n) if keep else None
             run_until_steady(solver, 1e-6, 0.01, 3.0, kept, coarser)
             coarser = kept
             y, u = on_centreline(solver, 0)
             x, v = on_centreline(solver, 1)
             nusselt = solver.fluxes("temperature")["x-min"]
-            found = (extreme(y, u, 1.0), extreme(x, v, 1.0), nusselt)
+            computed = (extreme(y, u, 1.0), extreme(x, v, 1.0), nusselt)
             for name, value, expected in zip(
-                ("u_max", "w_max", "Nu"), found, HEATED[one], strict=True
+                ("u_max", "w_max", "Nu"), computed, HEATED[rayleigh], strict=True
             ):
-                yield Figure(f"heated, Ra = {one:.0e}", f"{n}²", name, value, expected, 0.003)
+                yield Figure(f"heated, Ra = {rayleigh:.0e}", f"{n}²", name, value, expected, 0.003)
 
 
 def rolls_solver(rayleigh: float, n: int, amplitude: float) -> ThermalSolver:
@@ -269,7 +269,7 @@ def rolls(scale: float) -> Iterator[Figure]:
     """Yield figures of convection between plates."""
     n = int(48 * scale)
     below, above = 1690.0, 1725.0
-    rates = [growth_rate(one, n) for one in (below, above)]
+    rates = [growth_rate(rayleigh, n) for rayleigh in (below, above)]
     critical = below - rates[0] * (above - below) / (rates[1] - rates[0])
     yield Figure("rolls", f"{2 * n} x {n}", "critical Ra", critical, CRITICAL_RAYLEIGH, 0.003)
     for rayleigh, published in ROLLS.items():
@@ -350,15 +350,15 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
 }
 
 
-def convergence(found: Sequence[Figure]) -> tuple[float, float] | None:
+def convergence(figures: Sequence[Figure]) -> tuple[float, float] | None:
     """Return the order of convergence of the last three grids and the value for width 0.
 
     None if there are fewer grids, or differences that are not those of a power of the width.
     """
-    if len(found) < 3 or not all(one.cells.endswith("²") for one in found):
+    if len(figures) < 3 or not all(figure.cells.endswith("²") for figure in figures):
         return None
-    first, second, third = (1.0 / int(one.cells[:-1]) for one in found[-3:])
-    values = [one.value for one in found[-3:]]
+    first, second, third = (1.0 / int(figure.cells[:-1]) for figure in figures[-3:])
+    values = [figure.value for figure in figures[-3:]]
     ratio = (values[0] - values[1]) / (values[1] - values[2])
 
     def excess(order: float) -> float:
@@ -377,24 +377,24 @@ def convergence(found: Sequence[Figure]) -> tuple[float, float] | None:
 def show_convergence(console: Console, figures: Sequence[Figure]) -> None:
     """Print the orders of convergence."""
     groups: dict[tuple[str, str], list[Figure]] = {}
-    for one in figures:
-        groups.setdefault((one.case, one.quantity), []).append(one)
-    for (case, quantity), found in groups.items():
-        if limit := convergence(found):
+    for figure in figures:
+        groups.setdefault((figure.case, figure.quantity), []).append(figure)
+    for (case, quantity), group in groups.items():
+        if limit := convergence(group):
             console.print(
                 f"{case}, {quantity}: order {limit[0]:.2f}, extrapolated to width 0 {limit[1]:.6g}"
-                f" ({limit[1] / found[0].published - 1.0:+.2%})"
+                f" ({limit[1] / group[0].published - 1.0:+.2%})"
             )
 
 
 HEADER = ("case", "cells", "quantity", "value", "published", "deviation", "goal")
 
 
-def row_of(one: Figure) -> list[str]:
+def row_of(figure: Figure) -> list[str]:
     """Return the columns of `HEADER`."""
     return [
-        one.case, one.cells, one.quantity, f"{one.value:.5g}", f"{one.published:.6g}",
-        f"{one.deviation:+.2%}", f"{one.goal:.1%}",
+        figure.case, figure.cells, figure.quantity, f"{figure.value:.5g}",
+        f"{figure.published:.6g}", f"{figure.deviation:+.2%}", f"{figure.goal:.1%}",
     ]  # fmt: skip
 
 
@@ -429,8 +429,8 @@ def main() -> None:
             if not arguments.quick:
                 write([*map(row_of, figures)])
     table = Table(*HEADER)
-    for one in figures:
-        table.add_row(*row_of(one))
+    for row in figures:
+        table.add_row(*row_of(row))
     console.print(table)
     show_convergence(console, figures)
 

@@ -45,10 +45,10 @@ def turbulence(ranks: int) -> Iterator[Row]:
     """Statistics of a coarse turbulent channel, with the half width of their 95 % interval."""
     double, single = (statistics(precision, ranks) for precision in PRECISIONS)
     for name in ("u", "u_rms", "v_rms", "w_rms", "uw"):
-        one, other = (np.abs(data[name].values) for data in (double, single))
-        at = int(np.argmax(one))
+        magnitude, other = (np.abs(data[name].values) for data in (double, single))
+        at = int(np.argmax(magnitude))
         half = float(np.hypot(*(data[f"{name}_ci95"].values[at] for data in (double, single))))
-        yield (f"maximum of {name}", "Re_tau = 180", float(one[at]), float(other[at]), half)
+        yield (f"maximum of {name}", "Re_tau = 180", float(magnitude[at]), float(other[at]), half)
 
 
 def statistics(precision: str, ranks: int) -> xr.Dataset:

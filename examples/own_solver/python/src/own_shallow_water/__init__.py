@@ -86,8 +86,8 @@ class ShallowWater(BlockSolver):
         dv = -mean_x(potential) * mean_x(mean_y(flux_x)) - per * along_y(head)[:, 1:-1]
         dh = -per * (along_x(flux_x)[2:-2, 1:-1] + along_y(flux_y)[1:-1, 2:-2])
         block.derivative("depth")[0, 0] = dh
-        for axis, (one, change) in enumerate(((u, du), (v, dv))):
-            curved = along_x(along_x(one))[2:-2, 1:-1] + along_y(along_y(one))[1:-1, 2:-2]
+        for axis, (velocity, change) in enumerate(((u, du), (v, dv))):
+            curved = along_x(along_x(velocity))[2:-2, 1:-1] + along_y(along_y(velocity))[1:-1, 2:-2]
             friction = viscosity * per**2 * curved
             block.derivative("velocity", axis)[0, 0] = change[1:-1, 1:-1] + friction
 
