@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "domain/process_counts.hpp"
@@ -9,6 +10,7 @@
 #include "linalg/threads.hpp"
 #include "parallel/block.hpp"
 #include "parallel/section_names.hpp"
+#include "parallel/simulated.hpp"
 
 namespace uzushio::linalg {
 
@@ -110,13 +112,6 @@ bool are_modes_fast(const std::array<Axis, 3>& axes) {
     return true;
 }
 
-StageLayout::StageLayout(const Box<3>& all, const std::array<int, 3>& counts, int ranks) {
-    for (int rank = 0; rank < ranks; ++rank)
-        boxes_.push_back(rank < counts[0] * counts[1] * counts[2]
-                             ? domain::part_box(all, counts, rank, {2, 2, 1})
-                             : Box<3>{});
-}
-
 Order ModeSolver::order_of(const std::array<Axis, 3>& axes) {
     const std::size_t last = tridiagonal_axis(axes);
     return {last == 0 ? 1UL : 0UL, last == 2 ? 1UL : 2UL, last};
@@ -169,17 +164,36 @@ ModeSolver::ModeSolver(MPI_Comm comm, const Equation& equation, const Box<3>* re
                              equation.s, scale, singular_, traffic, sections);
         return;
     }
-    if (along > 1) {
+    if (along > 1 && across == 1)
+        share_columns(columns);
+    if (along > 1 && !shared_columns_) {
         to_columns_ = transposition(second, columns, traffic);
         columns_array_ = BoxArray(columns_box_);
     }
     modes_.emplace(columns_box_, last, first_values, second_values, equation.s, scale, singular_);
 }
 
+void ModeSolver::share_columns(const StageLayout& columns) {
+    // A library that counts the messages of a run is told by this variable.
+    if (parallel::simulated || std::getenv("UZUSHIO_TRAFFIC") != nullptr)
+        return;
+    shared_columns_.emplace(comm_, columns);
+    int complete = shared_columns_->is_complete() ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, comm_.get());
+    if (complete == 0)
+        shared_columns_.reset();
+}
+
 ModeSolver::Transposition ModeSolver::transposition(const StageLayout& from, const StageLayout& to,
                                                     parallel::Traffic& traffic) const {
     return {{comm_.get(), {from.parts(), to.parts()}, 1, traffic},
             {comm_.get(), {to.parts(), from.parts()}, 1, traffic}};
+}
+
+/// Wait for other ranks in a call.
+template <class Call> void ModeSolver::exchange(Call&& call) const {
+    const parallel::Section section(sections_, parallel::section::transpose);
+    call();
 }
 
 void ModeSolver::move(domain::Redistribution<double>& way, const View<double>& from,
@@ -249,7 +263,7 @@ void ModeSolver::solve(const View<const double>& f, const View<double>& x) {
     if (singular_ && whole_)
         check_mean(f);
     sections_.mark();
-    if (std::ssize(first_) == 1 && !to_second_ && !to_columns_ && !partitioned_)
+    if (std::ssize(first_) == 1 && !to_second_ && !to_columns_ && !shared_columns_ && !partitioned_)
         solve_by_planes(f, x);
     else
         solve_by_stages(f, x);
@@ -296,10 +310,20 @@ void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>
                    });
         sections_.lap(fft, {.bytes = 16.0 * static_cast<double>(box.volume())});
     };
+    const auto plane = [&](std::int64_t k) {
+        Box<3> box = second_box_;
+        box.lower[2] = k;
+        box.upper[2] = k + 1;
+        return box;
+    };
+    if (shared_columns_)
+        exchange([&] { shared_columns_->begin(); });
     for_planes(first_box_, [&](std::size_t thread, std::int64_t k) {
         transform_first(thread, f, x, k);
         if (!apart)
             transform_second(thread, x, k);
+        if (shared_columns_)
+            shared_columns_->put(x, plane(k));
     });
     if (apart) {
         move(to_second_->there, x, second);
@@ -312,10 +336,14 @@ void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>
     else
         solve_columns(second);
     for_planes(second_box_, [&](std::size_t thread, std::int64_t k) {
+        if (shared_columns_)
+            shared_columns_->get(x, plane(k));
         invert_second(thread, second, k);
         if (!apart)
             invert_first(thread, x, k);
     });
+    if (shared_columns_)
+        shared_columns_->end();
     if (apart) {
         move(to_second_->back, second, x);
         for_planes(first_box_,
@@ -324,9 +352,13 @@ void ModeSolver::solve_by_stages(const View<const double>& f, const View<double>
 }
 
 void ModeSolver::solve_columns(const View<double>& second) {
-    const View<double> columns = to_columns_ ? view_of(columns_array_, columns_box_) : second;
+    const View<double> columns = shared_columns_ ? shared_columns_->own()
+                                 : to_columns_   ? view_of(columns_array_, columns_box_)
+                                                 : second;
     if (to_columns_)
         move(to_columns_->there, second, columns);
+    if (shared_columns_)
+        exchange([&] { shared_columns_->meet(); });
     const Box<3>& box = columns_box_;
     on_threads(box.lower[1], box.upper[1], [&](std::size_t, std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
@@ -338,6 +370,8 @@ void ModeSolver::solve_columns(const View<double>& second) {
                                          2 * static_cast<double>(modes_->bytes())});
     if (to_columns_)
         move(to_columns_->back, columns, second);
+    if (shared_columns_)
+        exchange([&] { shared_columns_->meet(); });
 }
 
 void ModeSolver::solve_partitioned(const View<double>& x) {

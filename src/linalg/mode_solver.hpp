@@ -12,6 +12,8 @@
 #include "linalg/equation.hpp"
 #include "linalg/mode_columns.hpp"
 #include "linalg/partitioned_columns.hpp"
+#include "linalg/shared_columns.hpp"
+#include "linalg/stage_layout.hpp"
 #include "parallel/communicator.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
@@ -38,29 +40,6 @@ class BoxArray {
   private:
     domain::Box<3> box_{};
     parallel::AlignedArray<double> values_;
-};
-
-/// Parts of all ranks in one stage of a solve: one axis is complete, the others are cut, the first
-/// two after an even number of cells: two columns that one FFT transforms stay together, because
-/// the round-off of each depends on the other.
-class StageLayout {
-  public:
-    /// Cut a box into `counts[a]` parts along each axis; ranks beyond their product have none.
-    StageLayout(const domain::Box<3>& all, const std::array<int, 3>& counts, int ranks);
-
-    [[nodiscard]] const domain::Box<3>& box(int rank) const {
-        return boxes_[static_cast<std::size_t>(rank)];
-    }
-    [[nodiscard]] std::vector<domain::Part> parts() const {
-        std::vector<domain::Part> parts;
-        for (std::size_t rank = 0; rank < boxes_.size(); ++rank)
-            if (!boxes_[rank].empty())
-                parts.push_back({static_cast<int>(rank), 0, boxes_[rank]});
-        return parts;
-    }
-
-  private:
-    std::vector<domain::Box<3>> boxes_;
 };
 
 /// Scheme of the tridiagonal systems of several ranks: ranks receive whole columns (`transposed`),
@@ -101,8 +80,9 @@ class ModeSolver {
     void solve(const domain::View<const double>& f, const domain::View<double>& x);
 
     [[nodiscard]] std::size_t bytes() const {
+        const std::int64_t shared = shared_columns_ ? 8 * columns_box_.volume() : 0;
         return (modes_ ? modes_->bytes() : partitioned_->bytes()) + second_array_.bytes() +
-               columns_array_.bytes();
+               columns_array_.bytes() + static_cast<std::size_t>(shared);
     }
 
   private:
@@ -112,6 +92,9 @@ class ModeSolver {
     };
     [[nodiscard]] Transposition transposition(const StageLayout& from, const StageLayout& to,
                                               parallel::Traffic& traffic) const;
+    /// Use memory that all ranks share for the columns, if they are on one node (collective).
+    void share_columns(const StageLayout& columns);
+    template <class Call> void exchange(Call&& call) const;
     void move(domain::Redistribution<double>& way, const domain::View<double>& from,
               const domain::View<double>& to);
     template <class Call> void for_rows(std::int64_t k, Call&& call) const;
@@ -143,6 +126,7 @@ class ModeSolver {
     StageLayout first_layout_;
     domain::Box<3> first_box_, second_box_, columns_box_;
     std::optional<Transposition> to_second_, to_columns_;
+    std::optional<SharedColumns> shared_columns_; ///< instead of `to_columns_`, on one node
     BoxArray second_array_, columns_array_;
     std::optional<ModeColumns> modes_;
     std::optional<PartitionedColumns> partitioned_; ///< instead of `modes_`
