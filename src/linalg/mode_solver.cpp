@@ -23,61 +23,6 @@ using Order = ModeSolver::Order;
 using parallel::section::fft;
 using parallel::section::tridiagonal;
 
-/// Cells along a stretched axis up to which a matrix transforms it fast. With twice as many the
-/// set-up, of the order of n³, takes longer than many solutions by conjugate gradients.
-constexpr int longest_matrix = 512;
-
-/// Return the axis of the tridiagonal systems: a periodic stretched one, or else the stretched one
-/// with the most cells, or else k. In two dimensions k, whose systems are trivial, is faster than a
-/// stretched axis for which a matrix is small, because transforms are of 16 columns at a time.
-std::size_t tridiagonal_axis(const std::array<Axis, 3>& axes) {
-    std::size_t best = 2;
-    const auto rank = [&](std::size_t a) {
-        const bool matrix = axes[a].uniform || (!axes[2].used && !axes[a].periodic() &&
-                                                axes[a].cells() <= longest_matrix);
-        return matrix ? std::pair(0, 0) : std::pair(axes[a].periodic() ? 2 : 1, axes[a].cells());
-    };
-    for (const std::size_t a : {1UL, 0UL})
-        if (rank(a) > rank(best))
-            best = a;
-    return best;
-}
-
-Box<3> whole_box(const std::array<Axis, 3>& axes, const Order& order) {
-    Box<3> box;
-    for (std::size_t a = 0; a < 3; ++a)
-        box.upper[a] = axes[order[a]].cells();
-    return box;
-}
-
-/// Return the rows and planes in which a solver works: those of a region, or of the mesh.
-Box<3> region_in(const Box<3>* region, const std::array<Axis, 3>& axes, const Order& order) {
-    Box<3> box = whole_box(axes, order);
-    const Axis& last = axes[order[2]];
-    for (std::size_t a = 1; a < 3 && region != nullptr; ++a)
-        if (a == 1 || !(last.used && last.periodic())) {
-            box.lower[a] = region->lower[a];
-            box.upper[a] = region->upper[a];
-        }
-    box.lower[1] -= box.lower[1] % 2; // rows are transformed in pairs, the same on all ranks
-    return box;
-}
-
-/// Return the planes of a region, with all rows.
-Box<3> planes_of(Box<3> region, const std::array<Axis, 3>& axes, const Order& order) {
-    region.lower[1] = 0;
-    region.upper[1] = axes[order[1]].cells();
-    return region;
-}
-
-/// Return the numbers of parts into which ranks cut rows and planes of a box.
-std::array<int, 2> cuts(const Box<3>& box, int ranks) {
-    // Slabs of planes while there are enough planes; then pencils.
-    const int planes = std::max(1, static_cast<int>(std::min(box.extent(1), box.extent(2))));
-    const int across = (ranks + planes - 1) / planes;
-    return {across, std::max(1, ranks / across)};
-}
-
 std::vector<double> eigenvalues(const AxisTransform& transform, int cells) {
     std::vector<double> values;
     for (int row = 0; row < cells; ++row)
@@ -97,20 +42,6 @@ Columns<double> columns_of(const View<double>& v, const Index<3>& at, int count)
 }
 
 } // namespace
-
-std::string why_no_modes(const std::array<Axis, 3>& axes) {
-    const auto stretched = std::count_if(axes.begin(), axes.end(), [](const Axis& axis) {
-        return !axis.uniform && axis.periodic();
-    });
-    return stretched > 1 ? "cells are stretched along more than one periodic axis" : "";
-}
-
-bool are_modes_fast(const std::array<Axis, 3>& axes) {
-    for (std::size_t a = 0; a < 3; ++a)
-        if (!axes[a].uniform && a != tridiagonal_axis(axes) && axes[a].cells() > longest_matrix)
-            return false;
-    return true;
-}
 
 Order ModeSolver::order_of(const std::array<Axis, 3>& axes) {
     const std::size_t last = tridiagonal_axis(axes);

@@ -10,6 +10,7 @@
 #include "domain/redistribution.hpp"
 #include "linalg/axis_transform.hpp"
 #include "linalg/equation.hpp"
+#include "linalg/mode_axes.hpp"
 #include "linalg/mode_columns.hpp"
 #include "linalg/partitioned_columns.hpp"
 #include "linalg/shared_columns.hpp"
@@ -19,14 +20,6 @@
 #include "parallel/traffic.hpp"
 
 namespace uzushio::linalg {
-
-/// Return why an equation with these axes cannot be solved by transforms; empty if it can. At most
-/// one stretched axis may be periodic.
-[[nodiscard]] std::string why_no_modes(const std::array<Axis, 3>& axes);
-
-/// Return whether transforms are faster than iterations: there is no long stretched axis that a
-/// matrix transforms.
-[[nodiscard]] bool are_modes_fast(const std::array<Axis, 3>& axes);
 
 /// Array without ghosts of a box.
 class BoxArray {
@@ -57,7 +50,7 @@ enum class ColumnScheme { transposed, partitioned };
 /// transformed and eliminated while it is in cache, in place.
 class ModeSolver {
   public:
-    using Order = std::array<std::size_t, 3>;
+    using Order = AxisOrder;
 
     /// Return the order of the axes for an equation.
     [[nodiscard]] static Order order_of(const std::array<Axis, 3>& axes);

@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <omp.h>
 
+#include <cstdlib>
 #include <numbers>
 
 #include "domain/mesh_error.hpp"
@@ -235,7 +236,12 @@ TEST(DirectSolver, ExchangesTwoPlanesOfEachRankIfPartitioned) {
         return std::pair(traffic[parallel::Exchange::redistribution].bytes,
                          traffic[parallel::Exchange::interfaces].bytes);
     };
+    const auto shared = sent(30, ColumnScheme::transposed);
+    EXPECT_EQ(shared, (std::pair<std::int64_t, std::int64_t>(0, 0)))
+        << "columns are in shared memory";
+    setenv("UZUSHIO_TRAFFIC", "counted.mtx", 1);
     const auto [whole, none] = sent(30, ColumnScheme::transposed);
+    unsetenv("UZUSHIO_TRAFFIC");
     EXPECT_EQ(none, 0);
     const auto [moved, interfaces] = sent(30, ColumnScheme::partitioned);
     EXPECT_EQ(moved, 0) << "planes stay where they are";
