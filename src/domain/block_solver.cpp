@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "domain/halo_exchange.hpp"
-#include "domain/mesh_error.hpp"
 #include "domain/next_step.hpp"
 #include "domain/positions.hpp"
 #include "parallel/communicator.hpp"
@@ -17,82 +16,6 @@ namespace uzushio::domain {
 namespace {
 
 using Exchange = HaloExchange<double>;
-
-bool is_evolved(const FieldDeclaration& field) { return field.kind == FieldKind::evolved; }
-bool is_derived(const FieldDeclaration& field) { return field.kind == FieldKind::derived; }
-/// Return whether the framework fills the ghosts of a field.
-bool has_ghosts(const FieldDeclaration& field) {
-    return field.spec.ghosts > 0 && (is_evolved(field) || is_derived(field));
-}
-
-/// Return the groups of fields that are exchanged together: the evolved ones, then each derived
-/// one.
-std::vector<std::vector<FieldSpec>> exchange_groups(const SolverDeclaration& declaration) {
-    std::vector<std::vector<FieldSpec>> groups(1);
-    for (const FieldDeclaration& field : declaration.fields)
-        if (is_derived(field))
-            groups.push_back({field.spec});
-        else if (is_evolved(field))
-            groups.front().push_back(field.spec);
-    for (auto& group : groups)
-        std::erase_if(group, [](const FieldSpec& spec) { return spec.ghosts == 0; });
-    return groups;
-}
-
-bool is_patch_condition(const SolverDeclaration& declaration, const std::string& condition) {
-    const auto& all = declaration.patch_conditions;
-    return std::find(all.begin(), all.end(), condition) != all.end();
-}
-
-std::vector<FieldSpec> evolved_specs(const SolverDeclaration& declaration) {
-    std::vector<FieldSpec> specs;
-    for (const FieldDeclaration& field : declaration.fields)
-        if (is_evolved(field))
-            specs.push_back(field.spec);
-    return specs;
-}
-
-int max_ghosts(const SolverDeclaration& declaration) {
-    int ghosts = 0;
-    for (const FieldDeclaration& field : declaration.fields)
-        ghosts = std::max(ghosts, field.spec.ghosts);
-    return ghosts;
-}
-
-/// Return the bytes of the arrays of a block with `ghosts` ghost layers.
-std::int64_t array_bytes(const Mesh& mesh, const Block& block, const FieldSpec& spec, int ghosts) {
-    std::int64_t values = 0;
-    for (const Stagger& stagger : staggers(spec, mesh.dimension()))
-        values += staggered(block.cells, stagger).grown(mesh.layers(ghosts)).volume();
-    return values * spec.components * static_cast<std::int64_t>(sizeof(double));
-}
-
-/// Throws `MeshError` if the declared blocks do not fit the mesh or the ranks.
-Decomposition decompose(const SolverDeclaration& declaration, int ranks) {
-    const PartCounts& counts = declaration.counts;
-    if (counts == PartCounts{})
-        return Decomposition::multiblock(declaration.mesh, ranks, declaration.max_imbalance);
-    Decomposition found = Decomposition::cartesian(declaration.mesh, counts);
-    if (found.ranks() != ranks)
-        throw MeshError(std::to_string(found.ranks()) + " blocks are declared for " +
-                        std::to_string(ranks) + " ranks");
-    return found;
-}
-
-void check(const SolverDeclaration& declaration) {
-    if (declaration.mesh == nullptr)
-        throw std::invalid_argument("a solver of blocks declares no mesh");
-    if (evolved_specs(declaration).empty())
-        throw std::invalid_argument("a solver of blocks declares no evolved field");
-    for (auto f = declaration.fields.begin(); f != declaration.fields.end(); ++f)
-        for (auto other = declaration.fields.begin(); other != f; ++other)
-            if (f->spec.name == other->spec.name)
-                throw std::invalid_argument("a solver of blocks declares two fields '" +
-                                            f->spec.name + "'");
-    for (const FieldDeclaration& field : declaration.fields)
-        if (has_ghosts(field))
-            check_conditions(*declaration.mesh, field.spec.name, field.boundaries);
-}
 
 bool all_finite(const Field<double>& field) {
     for (std::size_t b = 0; b < field.blocks(); ++b)
@@ -226,42 +149,8 @@ const SolverDeclaration& BlockSolver::declaration() const {
 
 SolverEstimate BlockSolver::estimate(int ranks) const {
     const SolverDeclaration& declared = declaration();
-    const Mesh& mesh = *declared.mesh;
     const Decomposition decomposition = decompose(declared, ranks);
-    SolverEstimate result;
-    result.blocks = static_cast<int>(decomposition.blocks().size());
-    result.imbalance = decomposition.imbalance();
-    const FieldSpec centres{"position", 3, 0};
-    for (int rank = 0; rank < ranks; ++rank) {
-        std::int64_t cells = 0, bytes = 0;
-        for (const int id : decomposition.blocks_of(rank)) {
-            const Block& block = decomposition.block(id);
-            cells += block.cells.volume();
-            if (declared.uses_centres)
-                bytes += array_bytes(mesh, block, centres, max_ghosts(declared));
-            if (declared.uses_geometry)
-                for (const FieldSpec& spec : {Geometry::area_spec(), Geometry::volume_spec()})
-                    bytes += array_bytes(mesh, block, spec, spec.ghosts);
-            for (const FieldDeclaration& field : declared.fields) {
-                bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);
-                if (is_evolved(field)) // derivative and register of the integrator
-                    bytes += 2 * array_bytes(mesh, block, field.spec, 0);
-            }
-        }
-        result.cells = std::max(result.cells, cells);
-        result.bytes = std::max(result.bytes, bytes);
-    }
-    const std::int64_t stages = stages_of(declared.scheme);
-    std::int64_t buffers = 0; // of messages, which are sent and received
-    for (const auto& specs : exchange_groups(declared)) {
-        const HaloVolume volume = halo_volume(decomposition, specs, declared.reach);
-        result.halo_messages += stages * volume.max_rank_messages;
-        result.halo_bytes += stages * volume.max_rank_bytes;
-        buffers += 2 * volume.max_rank_bytes;
-    }
-    result.bytes += buffers;
-    for (const Zone& zone : mesh.zones())
-        result.bytes += zone.coordinates.bytes();
+    SolverEstimate result = domain::estimate(declared, decomposition);
     add_own(decomposition, result);
     return result;
 }

@@ -9,57 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/boundaries.hpp"
 #include "domain/geometry.hpp"
-#include "domain/halo_plan.hpp"
+#include "domain/solver_declaration.hpp"
+#include "domain/solver_estimate.hpp"
 #include "domain/time_integrator.hpp"
 #include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::domain {
-
-/// Kind of a field: the function that sets its values.
-enum class FieldKind {
-    evolved,   ///< integrated in time
-    derived,   ///< by `derive`, from evolved fields, before each call of `rhs`
-    projected, ///< by `project`, after each stage; the solver fills its ghosts
-    output     ///< by `derive`, when the field is published; not in checkpoints
-};
-
-/// Field that a solver declares.
-struct FieldDeclaration {
-    FieldSpec spec;
-    FieldKind kind = FieldKind::evolved;
-    std::string unit = "1";
-    std::string description{};
-    Conditions boundaries{};
-};
-
-/// Declaration of a solver: mesh, fields, and time integration scheme.
-struct SolverDeclaration {
-    std::shared_ptr<const Mesh> mesh;
-    std::vector<FieldDeclaration> fields; ///< derived ones in the order of their computation
-    TimeScheme scheme = TimeScheme::wray_rk3;
-    Reach reach = Reach::faces;           ///< ghosts that are exchanged
-    double max_imbalance = 1.05;          ///< see `Decomposition::multiblock`
-    bool stable_dt_reads_derived = false; ///< whether derived fields are computed before it
-    bool uses_centres = true;             ///< whether `SolverBlock::centres` exists
-    bool uses_geometry = false;           ///< whether areas and volumes exist
-    /// Boundary conditions of the mesh that `fill` applies to all evolved fields together.
-    std::vector<std::string> patch_conditions{};
-    /// Blocks along the axes of the only zone, one for each rank; zero: see `multiblock`.
-    PartCounts counts{};
-};
-
-/// Resources that a solver needs on a number of ranks.
-struct SolverEstimate {
-    int blocks = 0;
-    double imbalance = 1;           ///< largest number of cells of a rank over the mean
-    std::int64_t cells = 0;         ///< maximum of a rank
-    std::int64_t bytes = 0;         ///< of the arrays of a rank, maximum
-    std::int64_t halo_messages = 0; ///< sent by one rank in a step, maximum
-    std::int64_t halo_bytes = 0;    ///< in them
-};
 
 class BlockSolver;
 

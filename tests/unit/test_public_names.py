@@ -80,7 +80,8 @@ CPP_TYPE = r"(?:class|struct|enum class) (?:UZ\w+ )?(\w+)[^;]*$"
         (INCLUDE / "uzushio.f90.in", FORTRAN_PROCEDURE, r" *!", 15),
         (SOURCE / "staging/writer.hpp", CPP_TYPE, r"///", 1),
         (SOURCE / "staging/reader.hpp", CPP_TYPE, r"///", 1),
-        (SOURCE / "domain/block_solver.hpp", CPP_TYPE, r"///", 4),
+        (SOURCE / "domain/block_solver.hpp", CPP_TYPE, r"///", 3),
+        (SOURCE / "domain/solver_declaration.hpp", CPP_TYPE, r"///", 3),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",
 )
