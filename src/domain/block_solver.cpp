@@ -9,6 +9,7 @@
 
 #include "domain/halo_exchange.hpp"
 #include "domain/next_step.hpp"
+#include "domain/parts.hpp"
 #include "domain/positions.hpp"
 #include "parallel/communicator.hpp"
 
@@ -22,16 +23,18 @@ bool all_finite(const Field<double>& field) {
         for (std::size_t array = 0; array < field.arrays(); ++array) {
             const View<const double> view = field.view(b, array);
             const Box<3>& own = field.owned(b, array);
-            double sum = 0; // of zeros, or NaN
-            for (int c = 0; c < view.components(); ++c)
-                for_rows(own, [&](const Index<3>& first, std::int64_t size) {
-                    const double* row = &view(first, c);
+            const auto sums = values_of_parts(own, [&](const Box<3>& part) {
+                double sum = 0; // of zeros, or NaN
+                for (int c = 0; c < view.components(); ++c)
+                    for_rows(part, [&](const Index<3>& first, std::int64_t size) {
+                        const double* row = &view(first, c);
 #pragma omp simd reduction(+ : sum)
-                    for (std::int64_t n = 0; n < size; ++n)
-                        sum += row[n] - row[n];
-                });
-            const bool finite = sum == 0;
-            if (!finite)
+                        for (std::int64_t n = 0; n < size; ++n)
+                            sum += row[n] - row[n];
+                    });
+                return sum;
+            });
+            if (!std::all_of(sums.begin(), sums.end(), [](double sum) { return sum == 0; }))
                 return false;
         }
     return true;

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "domain/parts.hpp"
+
 namespace uzushio::domain {
 namespace {
 
@@ -88,7 +90,7 @@ void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
                           r = reg.view(b, array);
             const Box<3>& own = state.owned(b, array);
             for (int c = 0; c < u.components(); ++c)
-                for_rows(own, [&](const Index<3>& first, std::int64_t size) {
+                for_rows_on_threads(own, [&](const Index<3>& first, std::int64_t size) {
                     row(&u(first, c), &f(first, c), &r(first, c), size);
                 });
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "domain/parts.hpp"
 #include "solvers/thermal/bounded_rows.hpp"
 #include "solvers/thermal/sources.hpp"
 #include "solvers/thermal/subgrid.hpp"
@@ -79,7 +80,7 @@ void BoundedTransport::add_stage(const std::vector<FlowBlock>& blocks,
 
 void BoundedTransport::begin(std::size_t b, const View<const double>& scalar, OfScalar& own) {
     const View<double> start = own.start.view(b), upwind = own.upwind.view(b);
-    for_rows(start.box(), [&](const Index<3>& first, std::int64_t size) {
+    for_rows_on_threads(start.box(), [&](const Index<3>& first, std::int64_t size) {
         std::copy_n(&scalar(first), size, &start(first));
         std::copy_n(&scalar(first), size, &upwind(first));
     });
@@ -107,7 +108,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     const View<const double>& scalar = block.scalars[s];
     const Box<3> faces = flux.box();
     const double diffusivity = flow_.scalars[s].diffusivity;
-    for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
+    for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
         flux_row<A>(RowMetrics(grid_, first), RowPointer(scalar, first),
                     RowPointer(block.velocity[A], first), diffusivity, size, &flux(first));
     });
@@ -122,7 +123,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     }
     if (eddies != nullptr)
         add_subgrid_flux(flow_, grid_, scalar, *eddies, A, faces, flux);
-    for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
+    for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
         upwind_row<A>(RowMetrics(grid_, first), RowPointer(values, first),
                       RowPointer(block.velocity[A], first), diffusivity, all, size, &flux(first),
                       &excess(first));
@@ -143,7 +144,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
     }
     if (eddies != nullptr)
         add_subgrid_flux(flow_, grid_, values, *eddies, A, faces, flux);
-    for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
+    for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
         double* __restrict out = &flux(first);
         double* __restrict rest = &excess(first);
 #pragma omp simd
@@ -159,7 +160,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
 
 void BoundedTransport::advance_upwind(std::size_t b, std::size_t s, double upwind) {
     const View<double> values = scalars_[s].upwind.view(b);
-    for_rows(source_.owned(b), [&](const Index<3>& first, std::int64_t size) {
+    for_rows_on_threads(source_.owned(b), [&](const Index<3>& first, std::int64_t size) {
         double* __restrict row = &values(first);
         for (std::size_t a = 0; a < dimension_; ++a) {
             const View<const double> flux = std::as_const(flux_).view(b, a);
@@ -222,22 +223,24 @@ void BoundedTransport::set_shares(std::size_t b, std::size_t s) {
     std::fill_n(shares.data(), 2 * shares.box().volume(), 1.0); // also beyond boundaries
     set_boundary_values(start, cells);
     set_boundary_values(upwind, cells);
-    RowBounds bounds;
-    for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
-        const double* now = &upwind(first);
-        bounds.begin(&start(first), now, size);
-        for (std::size_t a = 0; a < dimension_; ++a) {
-            const View<const double> excess = std::as_const(own.excess).view(b, a);
-            bounds.add(&start(first), start.strides()[a], now, upwind.strides()[a], &excess(first),
-                       excess.strides()[a], grid_[a].inverse_width() + first[a], a == 0 ? 1 : 0,
-                       size);
-        }
-        double *up = &shares(first, 0), *down = &shares(first, 1);
-        for (std::int64_t n = 0; n < size; ++n) {
-            const auto at = static_cast<std::size_t>(n);
-            up[n] = share_of(bounds.gain[at], bounds.upper[at] - now[n]);
-            down[n] = share_of(bounds.loss[at], now[n] - bounds.lower[at]);
-        }
+    for_parts(cells, [&](const Box<3>& part) {
+        RowBounds bounds;
+        for_rows(part, [&](const Index<3>& first, std::int64_t size) {
+            const double* now = &upwind(first);
+            bounds.begin(&start(first), now, size);
+            for (std::size_t a = 0; a < dimension_; ++a) {
+                const View<const double> excess = std::as_const(own.excess).view(b, a);
+                bounds.add(&start(first), start.strides()[a], now, upwind.strides()[a],
+                           &excess(first), excess.strides()[a], grid_[a].inverse_width() + first[a],
+                           a == 0 ? 1 : 0, size);
+            }
+            double *up = &shares(first, 0), *down = &shares(first, 1);
+            for (std::int64_t n = 0; n < size; ++n) {
+                const auto at = static_cast<std::size_t>(n);
+                up[n] = share_of(bounds.gain[at], bounds.upper[at] - now[n]);
+                down[n] = share_of(bounds.loss[at], now[n] - bounds.lower[at]);
+            }
+        });
     });
     if (!surfaces_)
         return;
@@ -281,7 +284,7 @@ void BoundedTransport::add_shares(std::size_t b, OfScalar& own, const View<doubl
     for (std::size_t a = 0; a < dimension_; ++a) {
         const View<double> excess = own.excess.view(b, a);
         const std::ptrdiff_t back = shares.strides()[a];
-        for_rows(excess.box(), [&](const Index<3>& first, std::int64_t size) {
+        for_rows_on_threads(excess.box(), [&](const Index<3>& first, std::int64_t size) {
             double* __restrict amount = &excess(first); // gained below, lost above
             const double* __restrict up = &shares(first, 0);
             const double* __restrict down = &shares(first, 1);
@@ -294,7 +297,7 @@ void BoundedTransport::add_shares(std::size_t b, OfScalar& own, const View<doubl
         });
     }
     const View<double> upwind = own.upwind.view(b);
-    for_rows(source_.owned(b), [&](const Index<3>& first, std::int64_t size) {
+    for_rows_on_threads(source_.owned(b), [&](const Index<3>& first, std::int64_t size) {
         double* __restrict value = &upwind(first);
         for (std::size_t a = 0; a < dimension_; ++a) {
             const View<const double> excess = std::as_const(own.excess).view(b, a);

@@ -1,5 +1,6 @@
 #include "solvers/thermal/momentum.hpp"
 
+#include "domain/parts.hpp"
 #include "solvers/thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
@@ -69,23 +70,19 @@ void add_buoyancy(const RowMetrics& m, const RowPointer& scalar, double factor, 
 template <class Scheme, std::size_t D, std::size_t A>
 void component(const FlowParameters& flow, const domain::Grid& grid, const FlowBlock& block,
                const Box<3>& faces, const View<double>& derivative) {
-    for (std::int64_t k = faces.lower[2]; k < faces.upper[2]; ++k)
-        for (std::int64_t j = faces.lower[1]; j < faces.upper[1]; ++j) {
-            const Index<3> first{faces.lower[0], j, k};
-            const RowMetrics metrics(grid, first);
-            Pointers velocity;
-            for (std::size_t b = 0; b < D; ++b)
-                velocity[b] = RowPointer(block.velocity[b], first);
-            double* out = &derivative(first);
-            const std::int64_t size = faces.extent(0);
-            advect_and_diffuse<Scheme, D, A>(metrics, velocity, flow.viscosity, flow.force[A], size,
-                                             out);
-            for (std::size_t s = 0; s < flow.scalars.size(); ++s)
-                if (flow.scalars[s].buoyancy[A] != 0)
-                    add_buoyancy<A>(metrics, RowPointer(block.scalars[s], first),
-                                    flow.scalars[s].buoyancy[A], flow.scalars[s].reference, size,
-                                    out);
-        }
+    for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
+        const RowMetrics metrics(grid, first);
+        Pointers velocity;
+        for (std::size_t b = 0; b < D; ++b)
+            velocity[b] = RowPointer(block.velocity[b], first);
+        double* out = &derivative(first);
+        advect_and_diffuse<Scheme, D, A>(metrics, velocity, flow.viscosity, flow.force[A], size,
+                                         out);
+        for (std::size_t s = 0; s < flow.scalars.size(); ++s)
+            if (flow.scalars[s].buoyancy[A] != 0)
+                add_buoyancy<A>(metrics, RowPointer(block.scalars[s], first),
+                                flow.scalars[s].buoyancy[A], flow.scalars[s].reference, size, out);
+    });
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "domain/parts.hpp"
 #include "linalg/solvers.hpp"
 #include "parallel/compensated_sum.hpp"
 
@@ -96,7 +97,7 @@ void Projection::apply(Field& velocity, Field& pressure, double dt) {
 
 void Projection::add_residual(double factor) {
     for (std::size_t b = 0; b < divergence_.blocks(); ++b)
-        for_rows(divergence_.owned(b), [&](const Index<3>& first, std::int64_t size) {
+        for_rows_on_threads(divergence_.owned(b), [&](const Index<3>& first, std::int64_t size) {
             double* row = &divergence_.view(b)(first);
             const double* residual = &residual_.view(b)(first);
             for (std::int64_t n = 0; n < size; ++n)
@@ -134,7 +135,7 @@ void Projection::balance(Field& velocity) const {
 void Projection::set_divergence(const Field& velocity, double factor, Field& divergence) const {
     for (std::size_t b = 0; b < divergence.blocks(); ++b) {
         const auto out = divergence.view(b);
-        for_rows(divergence.owned(b), [&](const Index<3>& first, std::int64_t size) {
+        for_rows_on_threads(divergence.owned(b), [&](const Index<3>& first, std::int64_t size) {
             double* __restrict row = &out(first);
             for (std::size_t a = 0; a < velocity.arrays(); ++a) {
                 const auto u = velocity.view(b, a);
@@ -199,17 +200,23 @@ double Projection::fluid_volume() const {
 void Projection::remove_mean(Field& x) const {
     parallel::CompensatedSum sum;
     for (std::size_t b = 0; b < x.blocks(); ++b)
-        for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
-            const double* row = &x.view(b)(first);
-            const double* width = grid_[0].width() + first[0];
-            const double across = grid_[1].width()[first[1]] * grid_[2].width()[first[2]];
-            sum.add(0, static_cast<int>(size), [&](int n) { return width[n] * across * row[n]; });
-        });
+        for (const auto& part : values_of_parts(x.owned(b), [&](const Box<3>& cells) {
+                 parallel::CompensatedSum own;
+                 for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+                     const double* row = &x.view(b)(first);
+                     const double* width = grid_[0].width() + first[0];
+                     const double across = grid_[1].width()[first[1]] * grid_[2].width()[first[2]];
+                     own.add(0, static_cast<int>(size),
+                             [&](int n) { return width[n] * across * row[n]; });
+                 });
+                 return own;
+             }))
+            sum.add(part);
     const double mean = parallel::sum_over_ranks(sum, comm_) / volume_;
     if (!std::isfinite(mean))
         throw Diverged("the velocity is not finite: use a smaller time.dt or time.cfl");
     for (std::size_t b = 0; b < x.blocks(); ++b)
-        for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
+        for_rows_on_threads(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
             double* row = &x.view(b)(first);
             for (std::int64_t n = 0; n < size; ++n)
                 row[n] -= mean;
@@ -222,23 +229,24 @@ void Projection::subtract_gradient(const Field& pressure, double dt, Field& velo
         const auto p = pressure.view(b);
         for (std::size_t a = 0; a < velocity.arrays(); ++a) {
             const auto u = velocity.view(b, a);
-            for_rows(grid_.inner_sides(a, velocity.owned(b, a)),
-                     [&](const Index<3>& first, std::int64_t size) {
-                         double* __restrict row = &u(first);
-                         const double* __restrict above = p.data() + p.offset(first);
-                         const double* __restrict below = above - p.strides()[a];
-                         const double* __restrict inverse = grid_[a].inverse_distance() + first[a];
-                         if (a == 0) {
+            for_rows_on_threads(grid_.inner_sides(a, velocity.owned(b, a)),
+                                [&](const Index<3>& first, std::int64_t size) {
+                                    double* __restrict row = &u(first);
+                                    const double* __restrict above = p.data() + p.offset(first);
+                                    const double* __restrict below = above - p.strides()[a];
+                                    const double* __restrict inverse =
+                                        grid_[a].inverse_distance() + first[a];
+                                    if (a == 0) {
 #pragma omp simd
-                             for (std::int64_t n = 0; n < size; ++n)
-                                 row[n] -= dt * inverse[n] * (above[n] - below[n]);
-                         } else {
-                             const double factor = dt * inverse[0];
+                                        for (std::int64_t n = 0; n < size; ++n)
+                                            row[n] -= dt * inverse[n] * (above[n] - below[n]);
+                                    } else {
+                                        const double factor = dt * inverse[0];
 #pragma omp simd
-                             for (std::int64_t n = 0; n < size; ++n)
-                                 row[n] -= factor * (above[n] - below[n]);
-                         }
-                     });
+                                        for (std::int64_t n = 0; n < size; ++n)
+                                            row[n] -= factor * (above[n] - below[n]);
+                                    }
+                                });
         }
     }
 }

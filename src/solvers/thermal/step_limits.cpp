@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "domain/parts.hpp"
 #include "solvers/thermal/flow_solver.hpp"
 
 namespace uzushio::thermal {
@@ -38,9 +39,9 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     const FlowBlock fields = block_of(block);
     const Box<3>& cells = block.cells();
     const bool flat = flow_.dimension == 2;
-    double largest = 0;
-    const auto scan = [&](const auto& diffused_in) {
-        for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+    const auto scan = [&](const Box<3>& part, const auto& diffused_in) {
+        double largest = 0;
+        for_rows(part, [&](const Index<3>& first, std::int64_t size) {
             std::array<const double*, 3> lower{}, upper{};
             for (std::size_t a = 0; a < 3; ++a) {
                 const std::size_t axis = flat && a == 2 ? 0 : a; // values for the factor 0
@@ -61,17 +62,25 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
                 largest = std::max(largest, sum);
             }
         });
+        return largest;
     };
+    const auto largest_of = [&](const auto& diffused_in) {
+        const std::vector<double> of_parts =
+            values_of_parts(cells, [&](const Box<3>& part) { return scan(part, diffused_in); });
+        return *std::max_element(of_parts.begin(), of_parts.end());
+    };
+    double largest = 0;
     if (flow_.subgrid.kind != SubgridModel::Kind::none) {
         // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.
         const double factor = std::max(2.0, 1 / flow_.subgrid.prandtl);
         const View<const double> eddies = block.field("eddy_viscosity");
-        scan([&](const Index<3>& first) {
+        largest = largest_of([&](const Index<3>& first) {
             return
                 [=, row = &eddies(first)](std::int64_t n) { return diffusivity + factor * row[n]; };
         });
     } else {
-        scan([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
+        largest =
+            largest_of([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
     }
     return 1 / std::max(largest, std::numeric_limits<double>::min());
 }

@@ -1,5 +1,6 @@
 #include "solvers/thermal/transport.hpp"
 
+#include "domain/parts.hpp"
 #include "solvers/thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
@@ -30,15 +31,13 @@ void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
 template <class Scheme, std::size_t D>
 void rows(const FlowParameters& flow, const domain::Grid& grid, const FlowBlock& block,
           std::size_t s, const Box<3>& cells, const View<double>& derivative) {
-    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-            const Index<3> first{cells.lower[0], j, k};
-            std::array<RowPointer, 3> velocity;
-            for (std::size_t b = 0; b < D; ++b)
-                velocity[b] = RowPointer(block.velocity[b], first);
-            row<Scheme, D>(RowMetrics(grid, first), velocity, RowPointer(block.scalars[s], first),
-                           flow.scalars[s].diffusivity, cells.extent(0), &derivative(first));
-        }
+    for_rows_on_threads(cells, [&](const Index<3>& first, std::int64_t size) {
+        std::array<RowPointer, 3> velocity;
+        for (std::size_t b = 0; b < D; ++b)
+            velocity[b] = RowPointer(block.velocity[b], first);
+        row<Scheme, D>(RowMetrics(grid, first), velocity, RowPointer(block.scalars[s], first),
+                       flow.scalars[s].diffusivity, size, &derivative(first));
+    });
 }
 
 } // namespace
