@@ -18,26 +18,28 @@ namespace {
 
 using Exchange = HaloExchange<double>;
 
-bool all_finite(const Field<double>& field) {
-    for (std::size_t b = 0; b < field.blocks(); ++b)
-        for (std::size_t array = 0; array < field.arrays(); ++array) {
-            const View<const double> view = field.view(b, array);
-            const Box<3>& own = field.owned(b, array);
-            const auto sums = values_of_parts(own, [&](const Box<3>& part) {
-                double sum = 0; // of zeros, or NaN
-                for (int c = 0; c < view.components(); ++c)
-                    for_rows(part, [&](const Index<3>& first, std::int64_t size) {
-                        const double* row = &view(first, c);
+bool all_finite(std::span<Field<double>* const> fields) {
+    std::vector<View<const double>> views;
+    std::vector<Box<3>> owned;
+    for (const Field<double>* field : fields)
+        for (std::size_t b = 0; b < field->blocks(); ++b)
+            for (std::size_t array = 0; array < field->arrays(); ++array) {
+                views.push_back(field->view(b, array));
+                owned.push_back(field->owned(b, array));
+            }
+    const auto sums = results_of_parts<double>( // of zeros, or NaN
+        owned, [&](double& total, std::size_t n, const Box<3>& part) {
+            double sum = 0;
+            for (int c = 0; c < views[n].components(); ++c)
+                for_rows(part, [&](const Index<3>& first, std::int64_t size) {
+                    const double* row = &views[n](first, c);
 #pragma omp simd reduction(+ : sum)
-                        for (std::int64_t n = 0; n < size; ++n)
-                            sum += row[n] - row[n];
-                    });
-                return sum;
-            });
-            if (!std::all_of(sums.begin(), sums.end(), [](double sum) { return sum == 0; }))
-                return false;
-        }
-    return true;
+                    for (std::int64_t i = 0; i < size; ++i)
+                        sum += row[i] - row[i];
+                });
+            total += sum;
+        });
+    return std::all_of(sums.begin(), sums.end(), [](double sum) { return sum == 0; });
 }
 
 } // namespace
@@ -265,9 +267,7 @@ void BlockSolver::assess() {
     Run& r = run();
     const parallel::Section section(*sections_, "stable step");
     double stable = std::numeric_limits<double>::infinity();
-    bool finite = true;
-    for (const Field<double>* field : r.evolved)
-        finite = finite && all_finite(*field);
+    bool finite = all_finite(r.evolved);
     if (declaration_->stable_dt_reads_derived)
         update(r.time, false);
     for (std::size_t b = 0; finite && b < blocks(); ++b) {

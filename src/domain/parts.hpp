@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,57 +11,53 @@
 
 namespace uzushio::domain {
 
-/// Cut of a box into parts of consecutive planes (rows, if it has one plane), one for each thread
-/// of this rank; fewer if they had too few indices to be worth a thread.
-class Parts {
-  public:
-    explicit Parts(const Box<3>& box)
-        : box_(box), axis_(box.extent(2) > 1 ? 2 : 1), threads_(parallel::thread_count()),
-          count_(static_cast<int>(
-              std::clamp<std::int64_t>(std::min(box.extent(axis_), box.volume() / min_indices), 1,
-                                       static_cast<std::int64_t>(threads_)))) {}
+/// Part `index` of `count` of a box: consecutive planes, or rows if it has one plane. A part may be
+/// empty.
+[[nodiscard]] inline Box<3> part_of(Box<3> box, int index, int count) {
+    const std::size_t axis = box.extent(2) > 1 ? 2 : 1;
+    const std::int64_t lower = box.lower[axis], planes = box.extent(axis);
+    box.lower[axis] = lower + index * planes / count;
+    box.upper[axis] = lower + (index + 1) * planes / count;
+    return box;
+}
 
-    [[nodiscard]] int count() const { return count_; }
-    [[nodiscard]] Box<3> part(int index) const {
-        Box<3> part = box_;
-        const std::int64_t planes = box_.extent(axis_);
-        part.lower[axis_] = box_.lower[axis_] + index * planes / count_;
-        part.upper[axis_] = box_.lower[axis_] + (index + 1) * planes / count_;
-        return part;
-    }
-    /// Call `call(index)` for each part, on its thread.
-    template <class Call> void run(Call&& call) const {
-        parallel::on_threads(threads_, count_, call);
-    }
+/// Call `call(result, n, part)` for the parts of each box n, in the order of the boxes on each
+/// thread of this rank; each thread has a result of its own, which begins as `Result{}`. Return the
+/// results, that of the lowest parts first. Small boxes have fewer threads. What a call writes no
+/// other one may read or write.
+template <class Result, class Call>
+std::vector<Result> results_of_parts(std::span<const Box<3>> boxes, Call&& call) {
+    constexpr std::int64_t min_indices = 8192; // worth a thread
+    std::int64_t volume = 0;
+    for (const Box<3>& box : boxes)
+        volume += box.volume();
+    const int threads = parallel::thread_count();
+    const int count = static_cast<int>(std::clamp<std::int64_t>(volume / min_indices, 1, threads));
+    std::vector<Result> results(static_cast<std::size_t>(count));
+    parallel::on_threads(threads, count, [&](int index) {
+        Result result{};
+        for (std::size_t n = 0; n < boxes.size(); ++n)
+            call(result, n, part_of(boxes[n], index, count));
+        results[static_cast<std::size_t>(index)] = result;
+    });
+    return results;
+}
 
-  private:
-    static constexpr std::int64_t min_indices = 8192;
+/// Call `call(n, part)` for the parts of each box n, as `results_of_parts`.
+template <class Call> void for_parts(std::span<const Box<3>> boxes, Call&& call) {
+    struct None {};
+    static_cast<void>(results_of_parts<None>(
+        boxes, [&](None&, std::size_t n, const Box<3>& part) { call(n, part); }));
+}
 
-    Box<3> box_;
-    std::size_t axis_;
-    int threads_, count_;
-};
-
-/// Call `call(part)` for the parts of a box, at the same time on the threads of this rank. What
-/// each call writes no other one may read or write.
+/// Call `call(part)` for the parts of one box.
 template <class Call> void for_parts(const Box<3>& box, Call&& call) {
-    const Parts parts(box);
-    parts.run([&](int index) { call(parts.part(index)); });
+    for_parts(std::span(&box, 1), [&](std::size_t, const Box<3>& part) { call(part); });
 }
 
 /// Call `visit(first, size)` for the rows of a box as `for_rows`, on the threads of this rank.
 template <class Visit> void for_rows_on_threads(const Box<3>& box, Visit&& visit) {
     for_parts(box, [&](const Box<3>& part) { for_rows(part, visit); });
-}
-
-/// Return the values of `call(part)` for the parts of a box, lowest first; calls are as in
-/// `for_parts`.
-template <class Call> auto values_of_parts(const Box<3>& box, Call&& call) {
-    const Parts parts(box);
-    std::vector<decltype(call(box))> values(static_cast<std::size_t>(parts.count()));
-    parts.run(
-        [&](int index) { values[static_cast<std::size_t>(index)] = call(parts.part(index)); });
-    return values;
 }
 
 } // namespace uzushio::domain

@@ -80,34 +80,29 @@ double weight_of(TimeScheme scheme, std::size_t stage) {
     return weight;
 }
 
-/// Call `row(u, f, r, count)` for all rows of owned values of a field, its derivative and its
-/// register.
-template <class T, class Row>
-void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
-    for (std::size_t b = 0; b < state.blocks(); ++b)
-        for (std::size_t array = 0; array < state.arrays(); ++array) {
-            const View<T> u = state.view(b, array), f = derivative.view(b, array),
-                          r = reg.view(b, array);
-            const Box<3>& own = state.owned(b, array);
-            for (int c = 0; c < u.components(); ++c)
-                for_rows_on_threads(own, [&](const Index<3>& first, std::int64_t size) {
-                    row(&u(first, c), &f(first, c), &r(first, c), size);
-                });
-        }
-}
+/// Arrays of the state, of its derivative and of its register in a block.
+template <class T> struct Arrays {
+    View<T> u, f, r;
+};
 
 template <class T>
-void advance_field(TimeScheme scheme, std::size_t index, double dt, Field<T>& state,
-                   Field<T>& derivative, Field<T>& reg) {
+void advance_arrays(TimeScheme scheme, std::size_t index, double dt,
+                    const std::vector<Arrays<T>>& arrays, std::span<const Box<3>> owned) {
     const Stage& stage = scheme_stages(scheme)[index];
     const bool first = index == 0;
     const auto a = static_cast<T>(stage.a), b = static_cast<T>(stage.b), h = static_cast<T>(dt);
     const auto run = [&](auto&& update) {
-        for_rows(state, derivative, reg,
-                 [&](T* __restrict u, T* __restrict f, T* __restrict r, std::int64_t count) {
-                     for (std::int64_t i = 0; i < count; ++i)
-                         update(u[i], f[i], r[i]);
-                 });
+        for_parts(owned, [&](std::size_t n, const Box<3>& part) {
+            const auto& [u, f, r] = arrays[n];
+            for (int c = 0; c < u.components(); ++c)
+                for_rows(part, [&, u = u, f = f, r = r](const Index<3>& begin, std::int64_t count) {
+                    T* __restrict to = &u(begin, c);
+                    T* __restrict from = &f(begin, c);
+                    T* __restrict kept = &r(begin, c);
+                    for (std::int64_t i = 0; i < count; ++i)
+                        update(to[i], from[i], kept[i]);
+                });
+        });
     };
     // A register of the first stage holds the last step's values, which may be NaN: it is not read.
     switch (scheme) {
@@ -175,9 +170,16 @@ void TimeIntegrator<T>::advance(const StageInfo& stage, double dt,
     if (!same)
         throw std::invalid_argument(
             "the fields do not have the specifications of the time integrator");
+    std::vector<Arrays<T>> arrays;
+    std::vector<Box<3>> owned;
     for (std::size_t f = 0; f < state.size(); ++f)
-        advance_field(scheme_, static_cast<std::size_t>(stage.index), dt, *state[f], derivative_[f],
-                      register_[f]);
+        for (std::size_t b = 0; b < state[f]->blocks(); ++b)
+            for (std::size_t array = 0; array < state[f]->arrays(); ++array) {
+                arrays.push_back({state[f]->view(b, array), derivative_[f].view(b, array),
+                                  register_[f].view(b, array)});
+                owned.push_back(state[f]->owned(b, array));
+            }
+    advance_arrays(scheme_, static_cast<std::size_t>(stage.index), dt, arrays, owned);
 }
 
 template <class T> parallel::Work TimeIntegrator<T>::work(const StageInfo& stage) const {

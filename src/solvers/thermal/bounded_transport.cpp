@@ -121,8 +121,13 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
                     flux(moved(points[p].cut.at, A, static_cast<std::int64_t>(side))) =
                         (side == 1 ? 1 : -1) * gains[p][A][side];
     }
-    if (eddies != nullptr)
-        add_subgrid_flux(flow_, grid_, scalar, *eddies, A, faces, flux);
+    const auto add_subgrid = [&](const View<const double>& of) {
+        if (eddies != nullptr)
+            for_parts(faces, [&](const Box<3>& part) {
+                add_subgrid_flux(flow_, grid_, of, *eddies, A, part, flux);
+            });
+    };
+    add_subgrid(scalar);
     for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
         upwind_row<A>(RowMetrics(grid_, first), RowPointer(values, first),
                       RowPointer(block.velocity[A], first), diffusivity, all, size, &flux(first),
@@ -142,8 +147,7 @@ void BoundedTransport::add_fluxes(const FlowBlock& block, std::size_t b, std::si
                 flux(face) += u * 0.5 * (is_upper ? above - below : below - above);
         });
     }
-    if (eddies != nullptr)
-        add_subgrid_flux(flow_, grid_, values, *eddies, A, faces, flux);
+    add_subgrid(values);
     for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
         double* __restrict out = &flux(first);
         double* __restrict rest = &excess(first);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "domain/parts.hpp"
 #include "solvers/thermal/rows.hpp"
 
 namespace uzushio::thermal {
@@ -192,7 +191,7 @@ void set_eddy_viscosity(const FlowParameters& flow, const domain::Grid& grid,
     for (std::int64_t i = cells.lower[0]; i < cells.upper[0]; ++i)
         shares.push_back(share(grid[0].width()[i], flow.dimension));
     for_model(flow.subgrid.kind, flow.dimension, [&]<Kind kind, std::size_t D>() {
-        for_rows_on_threads(cells, [&](const Index<3>& first, std::int64_t size) {
+        for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
             std::array<RowPointer, 3> velocity;
             for (std::size_t a = 0; a < D; ++a)
                 velocity[a] = RowPointer(block.velocity[a], first);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "domain/halo_exchange.hpp"
+#include "domain/parts.hpp"
 #include "solvers/thermal/boundary_conditions.hpp"
 #include "solvers/thermal/eddy_viscosity.hpp"
 #include "solvers/thermal/sources.hpp"
@@ -239,27 +240,38 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
     const FlowBlock flow_block = block_of(block);
     {
         const parallel::Section section(sections(), "momentum");
+        std::vector<View<double>> derivatives;
+        std::vector<Box<3>> faces;
         for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
-            const View<double> derivative = block.derivative(velocity_name, a);
+            derivatives.push_back(block.derivative(velocity_name, a));
+            faces.push_back(grid_.inner_sides(a, derivatives[a].box()));
             set_boundary_derivatives(block, a);
-            const Box<3> faces = grid_.inner_sides(a, derivative.box());
-            momentum_derivative(flow_, grid_, flow_block, a, faces, derivative);
-            add_source(flow_, flow_.sources[a], time, a, faces, derivative);
-            if (has_model(flow_))
-                add_subgrid_stress(flow_, grid_, flow_block, block.field(eddy_name), a, faces,
-                                   derivative);
-            if (bodies_)
-                bodies_->correct_momentum(flow_block, block.local(), a, time_scale(), derivative);
         }
+        for_parts(faces, [&](std::size_t a, const Box<3>& part) {
+            momentum_derivative(flow_, grid_, flow_block, a, part, derivatives[a]);
+        });
+        for (std::size_t a = 0; a < faces.size(); ++a)
+            add_source(flow_, flow_.sources[a], time, a, faces[a], derivatives[a]);
+        if (has_model(flow_))
+            for_parts(faces, [&, eddies = View<const double>(block.field(eddy_name))](
+                                 std::size_t a, const Box<3>& part) {
+                add_subgrid_stress(flow_, grid_, flow_block, eddies, a, part, derivatives[a]);
+            });
+        for (std::size_t a = 0; bodies_ && a < faces.size(); ++a)
+            bodies_->correct_momentum(flow_block, block.local(), a, time_scale(), derivatives[a]);
     }
     const parallel::Section section(sections(), "scalars");
     for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
         const View<double> derivative = block.derivative(flow_.scalars[s].name);
-        scalar_derivative(flow_, grid_, flow_block, s, derivative.box(), derivative);
+        for_parts(derivative.box(), [&](const Box<3>& part) {
+            scalar_derivative(flow_, grid_, flow_block, s, part, derivative);
+        });
         add_source(flow_, flow_.scalars[s].source, time, 3, derivative.box(), derivative);
         if (has_model(flow_))
-            add_subgrid_diffusion(flow_, grid_, flow_block, block.field(eddy_name), s,
-                                  derivative.box(), derivative);
+            for_parts(derivative.box(), [&, eddies = View<const double>(block.field(eddy_name))](
+                                            const Box<3>& part) {
+                add_subgrid_diffusion(flow_, grid_, flow_block, eddies, s, part, derivative);
+            });
         if (bodies_)
             bodies_->correct_scalar(flow_block, block.local(), s, derivative);
     }
@@ -268,7 +280,10 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
 void FlowSolver::derive(const SolverBlock& block, std::string_view name, double) {
     if (name == eddy_name) {
         const View<double> eddies = block.field(eddy_name);
-        set_eddy_viscosity(flow_, grid_, block_of(block), block.cells(), eddies);
+        const FlowBlock fields = block_of(block);
+        for_parts(block.cells(), [&](const Box<3>& part) {
+            set_eddy_viscosity(flow_, grid_, fields, part, eddies);
+        });
         if (bodies_)
             bodies_->remove_eddies(block.local(), eddies);
         return;

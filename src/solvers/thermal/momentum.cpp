@@ -1,6 +1,5 @@
 #include "solvers/thermal/momentum.hpp"
 
-#include "domain/parts.hpp"
 #include "solvers/thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
@@ -70,7 +69,7 @@ void add_buoyancy(const RowMetrics& m, const RowPointer& scalar, double factor, 
 template <class Scheme, std::size_t D, std::size_t A>
 void component(const FlowParameters& flow, const domain::Grid& grid, const FlowBlock& block,
                const Box<3>& faces, const View<double>& derivative) {
-    for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
+    for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
         const RowMetrics metrics(grid, first);
         Pointers velocity;
         for (std::size_t b = 0; b < D; ++b)

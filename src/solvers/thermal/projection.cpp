@@ -13,6 +13,13 @@ namespace {
 
 using parallel::Section;
 
+std::vector<Box<3>> owned_boxes(const Projection::Field& field) {
+    std::vector<Box<3>> boxes;
+    for (std::size_t b = 0; b < field.blocks(); ++b)
+        boxes.push_back(field.owned(b));
+    return boxes;
+}
+
 const domain::FieldSpec& cell_spec() {
     static const domain::FieldSpec spec{.name = "divergence"};
     return spec;
@@ -198,10 +205,10 @@ double Projection::fluid_volume() const {
 }
 
 void Projection::remove_mean(Field& x) const {
+    const auto boxes = owned_boxes(x);
     parallel::CompensatedSum sum;
-    for (std::size_t b = 0; b < x.blocks(); ++b)
-        for (const auto& part : values_of_parts(x.owned(b), [&](const Box<3>& cells) {
-                 parallel::CompensatedSum own;
+    for (const auto& of_part : domain::results_of_parts<parallel::CompensatedSum>(
+             boxes, [&](parallel::CompensatedSum& own, std::size_t b, const Box<3>& cells) {
                  for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
                      const double* row = &x.view(b)(first);
                      const double* width = grid_[0].width() + first[0];
@@ -209,9 +216,8 @@ void Projection::remove_mean(Field& x) const {
                      own.add(0, static_cast<int>(size),
                              [&](int n) { return width[n] * across * row[n]; });
                  });
-                 return own;
              }))
-            sum.add(part);
+        sum.add(of_part);
     const double mean = parallel::sum_over_ranks(sum, comm_) / volume_;
     if (!std::isfinite(mean))
         throw Diverged("the velocity is not finite: use a smaller time.dt or time.cfl");
@@ -225,30 +231,31 @@ void Projection::remove_mean(Field& x) const {
 }
 
 void Projection::subtract_gradient(const Field& pressure, double dt, Field& velocity) const {
-    for (std::size_t b = 0; b < velocity.blocks(); ++b) {
+    std::vector<Box<3>> sides; // of each axis of each block
+    for (std::size_t b = 0; b < velocity.blocks(); ++b)
+        for (std::size_t a = 0; a < velocity.arrays(); ++a)
+            sides.push_back(grid_.inner_sides(a, velocity.owned(b, a)));
+    domain::for_parts(sides, [&](std::size_t number, const Box<3>& part) {
+        const std::size_t b = number / velocity.arrays(), a = number % velocity.arrays();
         const auto p = pressure.view(b);
-        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
-            const auto u = velocity.view(b, a);
-            for_rows_on_threads(grid_.inner_sides(a, velocity.owned(b, a)),
-                                [&](const Index<3>& first, std::int64_t size) {
-                                    double* __restrict row = &u(first);
-                                    const double* __restrict above = p.data() + p.offset(first);
-                                    const double* __restrict below = above - p.strides()[a];
-                                    const double* __restrict inverse =
-                                        grid_[a].inverse_distance() + first[a];
-                                    if (a == 0) {
+        const auto u = velocity.view(b, a);
+        for_rows(part, [&](const Index<3>& first, std::int64_t size) {
+            double* __restrict row = &u(first);
+            const double* __restrict above = p.data() + p.offset(first);
+            const double* __restrict below = above - p.strides()[a];
+            const double* __restrict inverse = grid_[a].inverse_distance() + first[a];
+            if (a == 0) {
 #pragma omp simd
-                                        for (std::int64_t n = 0; n < size; ++n)
-                                            row[n] -= dt * inverse[n] * (above[n] - below[n]);
-                                    } else {
-                                        const double factor = dt * inverse[0];
+                for (std::int64_t n = 0; n < size; ++n)
+                    row[n] -= dt * inverse[n] * (above[n] - below[n]);
+            } else {
+                const double factor = dt * inverse[0];
 #pragma omp simd
-                                        for (std::int64_t n = 0; n < size; ++n)
-                                            row[n] -= factor * (above[n] - below[n]);
-                                    }
-                                });
-        }
-    }
+                for (std::int64_t n = 0; n < size; ++n)
+                    row[n] -= factor * (above[n] - below[n]);
+            }
+        });
+    });
 }
 
 double Projection::max_divergence(const Field& velocity) const {

@@ -39,48 +39,46 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     const FlowBlock fields = block_of(block);
     const Box<3>& cells = block.cells();
     const bool flat = flow_.dimension == 2;
-    const auto scan = [&](const Box<3>& part, const auto& diffused_in) {
-        double largest = 0;
-        for_rows(part, [&](const Index<3>& first, std::int64_t size) {
-            std::array<const double*, 3> lower{}, upper{};
-            for (std::size_t a = 0; a < 3; ++a) {
-                const std::size_t axis = flat && a == 2 ? 0 : a; // values for the factor 0
-                const View<const double>& u = fields.velocity[axis];
-                lower[a] = u.data() + u.offset(first);
-                upper[a] = lower[a] + u.strides()[axis];
-            }
-            const double* width = grid_[0].inverse_width() + first[0];
-            const double along_j = grid_[1].inverse_width()[first[1]];
-            const double along_k = flat ? 0 : grid_[2].inverse_width()[first[2]];
-            const auto diffused = diffused_in(first);
-#pragma omp simd reduction(max : largest)
-            for (std::int64_t n = 0; n < size; ++n) {
-                const double d = diffused(n);
-                const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
-                                   rate(lower[1][n], upper[1][n], along_j, d) +
-                                   rate(lower[2][n], upper[2][n], along_k, d);
-                largest = std::max(largest, sum);
-            }
-        });
-        return largest;
-    };
-    const auto largest_of = [&](const auto& diffused_in) {
-        const std::vector<double> of_parts =
-            values_of_parts(cells, [&](const Box<3>& part) { return scan(part, diffused_in); });
-        return *std::max_element(of_parts.begin(), of_parts.end());
-    };
     double largest = 0;
+    const auto scan = [&](const auto& diffused_in) {
+        const auto scan_part = [&](double& most, std::size_t, const Box<3>& part) {
+            double found = 0;
+            for_rows(part, [&](const Index<3>& first, std::int64_t size) {
+                std::array<const double*, 3> lower{}, upper{};
+                for (std::size_t a = 0; a < 3; ++a) {
+                    const std::size_t axis = flat && a == 2 ? 0 : a; // values for the factor 0
+                    const View<const double>& u = fields.velocity[axis];
+                    lower[a] = u.data() + u.offset(first);
+                    upper[a] = lower[a] + u.strides()[axis];
+                }
+                const double* width = grid_[0].inverse_width() + first[0];
+                const double along_j = grid_[1].inverse_width()[first[1]];
+                const double along_k = flat ? 0 : grid_[2].inverse_width()[first[2]];
+                const auto diffused = diffused_in(first);
+#pragma omp simd reduction(max : found)
+                for (std::int64_t n = 0; n < size; ++n) {
+                    const double d = diffused(n);
+                    const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
+                                       rate(lower[1][n], upper[1][n], along_j, d) +
+                                       rate(lower[2][n], upper[2][n], along_k, d);
+                    found = std::max(found, sum);
+                }
+            });
+            most = std::max(most, found);
+        };
+        for (const double found : domain::results_of_parts<double>(std::span(&cells, 1), scan_part))
+            largest = std::max(largest, found);
+    };
     if (flow_.subgrid.kind != SubgridModel::Kind::none) {
         // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.
         const double factor = std::max(2.0, 1 / flow_.subgrid.prandtl);
         const View<const double> eddies = block.field("eddy_viscosity");
-        largest = largest_of([&](const Index<3>& first) {
+        scan([&](const Index<3>& first) {
             return
                 [=, row = &eddies(first)](std::int64_t n) { return diffusivity + factor * row[n]; };
         });
     } else {
-        largest =
-            largest_of([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
+        scan([&](const Index<3>&) { return [=](std::int64_t) { return diffusivity; }; });
     }
     return 1 / std::max(largest, std::numeric_limits<double>::min());
 }

@@ -1,6 +1,5 @@
 #include "solvers/thermal/subgrid.hpp"
 
-#include "domain/parts.hpp"
 #include "solvers/thermal/rows.hpp"
 
 namespace uzushio::thermal {
@@ -114,7 +113,7 @@ void add_subgrid_stress(const FlowParameters& flow, const domain::Grid& grid,
                         const FlowBlock& block, const View<const double>& viscosity, std::size_t a,
                         const Box<3>& faces, const View<double>& derivative) {
     const auto add = [&]<std::size_t D, std::size_t A>() {
-        for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
+        for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
             std::array<RowPointer, 3> velocity;
             for (std::size_t b = 0; b < D; ++b)
                 velocity[b] = RowPointer(block.velocity[b], first);
@@ -135,7 +134,7 @@ void add_subgrid_flux(const FlowParameters& flow, const domain::Grid& grid,
                       std::size_t a, const Box<3>& faces, const View<double>& fluxes) {
     const double factor = 1 / flow.subgrid.prandtl;
     const auto add = [&]<std::size_t A>() {
-        for_rows_on_threads(faces, [&](const Index<3>& first, std::int64_t size) {
+        for_rows(faces, [&](const Index<3>& first, std::int64_t size) {
             const RowMetrics metrics(grid, first);
             const RowPointer nu(viscosity, first), values(scalar, first);
             double* out = &fluxes(first);
@@ -153,7 +152,7 @@ void add_subgrid_diffusion(const FlowParameters& flow, const domain::Grid& grid,
                            const FlowBlock& block, const View<const double>& viscosity,
                            std::size_t s, const Box<3>& cells, const View<double>& derivative) {
     const double factor = 1 / flow.subgrid.prandtl;
-    for_rows_on_threads(cells, [&](const Index<3>& first, std::int64_t size) {
+    for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
         const RowMetrics metrics(grid, first);
         const RowPointer nu(viscosity, first), scalar(block.scalars[s], first);
         double* out = &derivative(first);

@@ -1,6 +1,5 @@
 #include "solvers/thermal/transport.hpp"
 
-#include "domain/parts.hpp"
 #include "solvers/thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
@@ -31,7 +30,7 @@ void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
 template <class Scheme, std::size_t D>
 void rows(const FlowParameters& flow, const domain::Grid& grid, const FlowBlock& block,
           std::size_t s, const Box<3>& cells, const View<double>& derivative) {
-    for_rows_on_threads(cells, [&](const Index<3>& first, std::int64_t size) {
+    for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
         std::array<RowPointer, 3> velocity;
         for (std::size_t b = 0; b < D; ++b)
             velocity[b] = RowPointer(block.velocity[b], first);

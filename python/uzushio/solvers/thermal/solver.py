@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from uzushio import _core
+from uzushio._base.parallel.affinity import thread_count
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
@@ -110,6 +111,11 @@ class ThermalSolver(BlockSolver):
         self._bodies = list(cast(ThermalCase, case).bodies)
         self._transfers = _transfers(cast(ThermalCase, case))
         self._series = Series(["energy", *self._transfers, *self._force_names()])
+
+    @property
+    def threads(self) -> int:
+        """Threads of a rank, which share the rows of its blocks and of the pressure solver."""
+        return thread_count()
 
     def begin(self) -> Self:
         """Set the initial fields, without divergence (collective)."""
