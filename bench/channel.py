@@ -145,38 +145,16 @@ def measure(
 
 def measure_threads(n: int, repeats: int) -> dict[str, float]:
     """Time steps of one rank with one and two threads, and of two ranks, which alternate."""
-    import os
-    from time import perf_counter, sleep
-
-    from mpi4py import MPI
+    from _threads import fastest_steps
 
     from uzushio.solvers.channel.solver import ChannelSolver
 
-    comm = MPI.COMM_WORLD
+    def make(name: str, comm: Any) -> ChannelSolver:
+        py, pz, _ = THREADS[name]
+        return ChannelSolver(case_of(py, pz, n, {}), comm).begin()
 
-    def meet() -> None:
-        """Wait for the other rank without taking a core from its threads."""
-        arrived = comm.Ibarrier()
-        while not arrived.Test():
-            sleep(2e-4)
-
-    solvers: dict[str, ChannelSolver | None] = {}
-    for name, (py, pz, threads) in THREADS.items():
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # the runtime of OpenMP has read it before
-        ranks = comm if py * pz > 1 else MPI.COMM_SELF
-        takes_part = ranks is comm or comm.rank == 0
-        solvers[name] = ChannelSolver(case_of(py, pz, n, {}), ranks).begin() if takes_part else None
-    best = dict.fromkeys(THREADS, float("inf"))
-    for _ in range(repeats + 1):  # the first step touches the memory
-        for name, solver in solvers.items():
-            meet()
-            if solver is not None:
-                solver.comm.Barrier()
-                start = perf_counter()
-                solver.step()
-                solver.comm.Barrier()
-                best[name] = min(best[name], perf_counter() - start)
-    return best
+    choices = {name: (py * pz > 1, threads) for name, (py, pz, threads) in THREADS.items()}
+    return fastest_steps(make, choices, repeats)
 
 
 def run(

@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import numpy as np
+from _job import measured_in_job
 from _report import option_parser, record, report
 from mpi4py import MPI
 from rich.table import Table
@@ -56,7 +57,15 @@ CASES |= {
 }
 
 
-def solver_of(cells: int, changes: dict[str, Any]) -> ThermalSolver:
+#: Whether both ranks of a job step together, and threads of a rank, for `measure_threads`.
+THREADS = {"1 rank of 2 threads": (False, 2), "1 rank": (False, 1), "2 ranks": (True, 1)}
+THREADS_GOAL = 1.1  # times two ranks
+THREADED = ("flow and temperature", "flow and temperature, van_leer", "flow, wale")
+
+
+def solver_of(
+    cells: int, changes: dict[str, Any], comm: MPI.Intracomm = MPI.COMM_SELF
+) -> ThermalSolver:
     """Return a solver of the box."""
     wall: dict[str, Any] = {"type": "wall"}
     sections: dict[str, Any] = {
@@ -74,7 +83,19 @@ def solver_of(cells: int, changes: dict[str, Any]) -> ThermalSolver:
         "initial": {"noise": {"velocity": 0.1}},
         **changes,
     }
-    return ThermalSolver(ThermalCase.model_validate(sections), MPI.COMM_SELF).begin()
+    return ThermalSolver(ThermalCase.model_validate(sections), comm).begin()
+
+
+def measure_threads(cells: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Time steps of one rank with one and two threads, and of two ranks, which alternate."""
+    from _threads import fastest_steps
+
+    return {
+        name: fastest_steps(
+            lambda _, comm, name=name: solver_of(cells, CASES[name], comm), THREADS, rounds
+        )
+        for name in THREADED
+    }
 
 
 def seconds(call: Any) -> float:
@@ -126,6 +147,19 @@ def main() -> None:
         records += [
             record(f"{name}: step", per_cell * 1e9, "ns/cell", goal, at_most=True),
             record(f"{name}: step", per_cell / floor, "×", of="floor"),
+        ]
+    for name, best in measured_in_job(2, measure_threads, n, arguments.rounds, threads=2).items():
+        two = best["1 rank of 2 threads"]
+        records += [
+            record(
+                f"{name}: 1 rank of 2 threads",
+                two / best["2 ranks"],
+                "×",
+                THREADS_GOAL,
+                of="2 ranks",
+                at_most=True,
+            ),
+            record(f"{name}: 1 rank of 2 threads", two / best["1 rank"], "×", of="1 rank"),
         ]
     rates = f"a direct solve: {solve / n**3 * 1e9:.1f} ns per cell; triad: {triad / 1e9:.1f} GB/s"
     report(arguments.json, records, table, rates)

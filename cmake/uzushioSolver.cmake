@@ -5,6 +5,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release)
 endif()
 find_dependency(MPI COMPONENTS CXX)
+find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(Python 3.11 COMPONENTS Interpreter Development.Module)
 if(NOT TARGET nanobind-static AND NOT COMMAND nanobind_add_module)
     execute_process(
@@ -32,7 +33,7 @@ if(NOT TARGET uzushio::solver)
     target_include_directories(uzushio::solver INTERFACE "${uzushio_CPP_INCLUDE_DIR}")
     target_compile_definitions(uzushio::solver INTERFACE UZUSHIO_VERSION="${uzushio_VERSION}")
     target_compile_features(uzushio::solver INTERFACE cxx_std_20)
-    target_link_libraries(uzushio::solver INTERFACE MPI::MPI_CXX "${METIS_LIBRARY}")
+    target_link_libraries(uzushio::solver INTERFACE MPI::MPI_CXX OpenMP::OpenMP_CXX "${METIS_LIBRARY}")
 endif()
 
 # Compiled for the same processor as the package. A product and a sum are not fused: where the compiler fuses them

@@ -1,22 +1,14 @@
 #pragma once
 
-#ifdef _OPENMP
 #include <omp.h>
-#endif
 
 #include <algorithm>
 #include <exception>
 
 namespace uzushio::parallel {
 
-/// Return the OpenMP threads of this rank; one in code that is compiled without OpenMP.
-[[nodiscard]] inline int thread_count() {
-#ifdef _OPENMP
-    return std::max(1, omp_get_max_threads());
-#else
-    return 1;
-#endif
-}
+/// Return the OpenMP threads of this rank.
+[[nodiscard]] inline int thread_count() { return std::max(1, omp_get_max_threads()); }
 
 /// Call `call(part)` for each of `parts` parts of a work, each on one of `threads` threads, at the
 /// same time. If OpenMP starts fewer threads than parts, one makes several calls: a call may wait
@@ -28,7 +20,6 @@ template <class Call> void on_threads(int threads, int parts, Call&& call) {
         call(0);
         return;
     }
-#ifdef _OPENMP
     std::exception_ptr failure;
 #pragma omp parallel num_threads(threads)
     for (int part = parts - 1 - omp_get_thread_num(); part >= 0; part -= omp_get_num_threads())
@@ -40,11 +31,6 @@ template <class Call> void on_threads(int threads, int parts, Call&& call) {
         }
     if (failure)
         std::rethrow_exception(failure);
-#else
-    static_cast<void>(threads);
-    for (int part = parts - 1; part >= 0; --part)
-        call(part);
-#endif
 }
 
 } // namespace uzushio::parallel
