@@ -22,6 +22,8 @@ from typing import Any
 from uzushio._base.parallel.launch import find_mpiexec, prepare_environment
 
 TIME_LIMIT = 1800.0  # seconds for one command
+#: Turns for which idle threads wait in a run in which each has a core.
+SPINS = 4000
 #: Options of mpiexec for ranks that may share cores, and are not bound to any.
 UNBOUND = ("--oversubscribe", "--bind-to", "none")
 
@@ -82,6 +84,7 @@ def measured_in_job(
     *arguments: Any,
     threads: int | None = None,
     options: Sequence[str] = UNBOUND,
+    spins: int | None = None,
 ) -> Any:
     """Call a function on all ranks of an MPI job, and return the result of rank 0.
 
@@ -91,9 +94,12 @@ def measured_in_job(
         arguments: as of `measured_in_process`.
         threads: number of threads per rank; None: as in this process, or one.
         options: options of mpiexec.
+        spins: turns for which an idle thread waits before it sleeps; None: as for these ranks.
     """
-    prepare_environment()
+    prepare_environment(ranks)
     environment = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
+    if spins is not None:
+        environment["GOMP_SPINCOUNT"] = str(spins)
     return measured([*launcher(ranks, options), *_call(function, arguments)], environment)
 
 

@@ -13,7 +13,7 @@ from uzushio import _core
 
 
 def fastest_steps(
-    make: Callable[[str, MPI.Comm], Any], threads: Mapping[str, tuple[bool, int]], repeats: int
+    make: Callable[[str, MPI.Intracomm], Any], threads: Mapping[str, tuple[bool, int]], repeats: int
 ) -> dict[str, float]:
     """Return the minimum seconds of a step of each solver (collective).
 
@@ -29,7 +29,7 @@ def fastest_steps(
         """Wait for the other ranks without taking a core from the threads of one."""
         arrived = comm.Ibarrier()
         while not arrived.Test():
-            sleep(2e-4)
+            sleep(5e-3)
 
     def use(count: int) -> None:
         os.environ["OMP_NUM_THREADS"] = str(count)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from _job import measured_in_job
+from _job import SPINS, measured_in_job
 from _memory import resident
 from _report import Record, option_parser, record, report
 from rich.table import Table
@@ -263,7 +263,9 @@ def main() -> None:
     results: dict[str, dict[str, Any]] = {}
     for job in JOBS:
         results |= run(job, options.size, options.repeats)
-    threads = measured_in_job(2, measure_threads, options.size, options.repeats, threads=2)
+    threads = measured_in_job(
+        2, measure_threads, options.size, options.repeats, threads=2, spins=SPINS
+    )
     report(options.json, records(results, threads, options.size), table(results, options.size))
 
 

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 import numpy as np
-from _job import measured_in_job
+from _job import SPINS, measured_in_job
 from _report import option_parser, record, report
 from mpi4py import MPI
 from rich.table import Table
@@ -90,12 +90,15 @@ def measure_threads(cells: int, rounds: int) -> dict[str, dict[str, float]]:
     """Time steps of one rank with one and two threads, and of two ranks, which alternate."""
     from _threads import fastest_steps
 
-    return {
-        name: fastest_steps(
-            lambda _, comm, name=name: solver_of(cells, CASES[name], comm), THREADS, rounds
-        )
-        for name in THREADED
-    }
+    found = {}
+    for name in THREADED:
+        changes = CASES[name]
+
+        def make(_: str, comm: MPI.Intracomm, changes: dict[str, Any] = changes) -> ThermalSolver:
+            return solver_of(cells, changes, comm)
+
+        found[name] = fastest_steps(make, THREADS, rounds)
+    return found
 
 
 def seconds(call: Any) -> float:
@@ -148,7 +151,9 @@ def main() -> None:
             record(f"{name}: step", per_cell * 1e9, "ns/cell", goal, at_most=True),
             record(f"{name}: step", per_cell / floor, "×", of="floor"),
         ]
-    for name, best in measured_in_job(2, measure_threads, n, arguments.rounds, threads=2).items():
+    for name, best in measured_in_job(
+        2, measure_threads, n, arguments.rounds, threads=2, spins=SPINS
+    ).items():
         two = best["1 rank of 2 threads"]
         records += [
             record(

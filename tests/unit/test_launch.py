@@ -165,3 +165,33 @@ def test_more_ranks_than_tasks_of_a_job_of_slurm_are_one_error(
     launch._check_allocation(total)
     with pytest.raises(LaunchError, match=rf"{total} tasks? on {nodes} nodes? \(n\[1-4\]\)"):
         launch._check_allocation(total + 1)
+
+
+@pytest.mark.parametrize(
+    ("environment", "ranks", "spins"),
+    [
+        ({"OMP_NUM_THREADS": "2"}, 2, "4000"),
+        ({"OMP_NUM_THREADS": "2"}, 3, None),  # six threads on four cores
+        ({"OMP_NUM_THREADS": "3"}, None, "4000"),
+        ({"OMP_NUM_THREADS": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, None, None),
+        ({"OMP_NUM_THREADS": "1"}, 2, None),
+        ({"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}, 2, None),
+    ],
+)
+def test_idle_threads_spin_only_where_each_has_a_core(
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    ranks: int | None,
+    spins: str | None,
+) -> None:
+    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(launch.os, "cpu_count", lambda: 4)
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", *launch._LOCAL_SIZES):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    variables = dict(launch.os.environ)
+    monkeypatch.setattr(launch.os, "environ", variables)
+    launch.prepare_environment(ranks)
+    assert variables.get("GOMP_SPINCOUNT") == spins
+    assert variables["OMP_WAIT_POLICY"] == "passive"
