@@ -25,7 +25,11 @@ def test_a_run_ends_well_without_a_home_folder_and_with_any_number_of_threads(
     start: Start, case: Path, tmp_path: Path, settings: tuple[str, ...]
 ) -> None:
     done = wait(start("env", *settings, *UZUSHIO, "run", case), 60)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    errors = done.stderr.splitlines()
+    assert [
+        line for line in errors if "threads a rank, and the solver heat uses 1" not in line
+    ] == []
     assert (tmp_path / "run/statistics.zarr").is_dir()
     assert (tmp_path / "run/summary.json").is_file()
 
