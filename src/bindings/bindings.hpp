@@ -7,6 +7,7 @@ namespace uzushio::bindings {
 void bind_channel(nanobind::module_& module);
 void bind_compositing(nanobind::module_& module);
 void bind_domain(nanobind::module_& module);
+void bind_jet(nanobind::module_& module);
 void bind_linalg(nanobind::module_& module);
 void bind_parallel(nanobind::module_& module);
 void bind_phasefield(nanobind::module_& module);

@@ -21,6 +21,8 @@ NB_MODULE(_core, module) {
         {"raycast", "Rays through blocks of structured fields.", &uzushio::bindings::bind_raycast},
         {"staging", "Steps on their way to readers.", &uzushio::bindings::bind_staging},
         {"stencil", "Sums over the points of fields.", &uzushio::bindings::bind_stencil},
+        {"jet", "Compressible flow of gas mixtures on multiblock grids.",
+         &uzushio::bindings::bind_jet},
         {"thermal", "Incompressible flow with scalars in a box.", &uzushio::bindings::bind_thermal},
         {"vectors", "Passes over an optimiser's vectors.", &uzushio::bindings::bind_vectors},
     };

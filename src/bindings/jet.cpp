@@ -1,0 +1,146 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "bindings/block_solver.hpp"
+#include "solvers/jet/jet_solver.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+namespace {
+
+/// Return the value of a name. Throws `std::invalid_argument` for another name.
+template <class Value>
+Value named(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
+    const auto entry = values.find(name);
+    if (entry != values.end())
+        return entry->second;
+    throw std::invalid_argument("there is no " + std::string(what) + " '" + name + "'");
+}
+
+} // namespace
+
+void bind_jet(nb::module_& module) {
+    using domain::Vector;
+    using Kind = jet::PatchCondition::Kind;
+    nb::class_<jet::Species>(module, "Species")
+        .def(nb::init<std::string, double, double, double>(), "name"_a, "gas_constant"_a,
+             "heat_capacity"_a, "formation_energy"_a = 0.0);
+    nb::class_<jet::Gas>(module, "Gas")
+        .def(nb::init<std::vector<jet::Species>, double, double, double, double, double>(),
+             "species"_a, "viscosity"_a = 0.0, "reference_temperature"_a = 1.0,
+             "sutherland"_a = -1.0, "prandtl"_a = 0.72, "schmidt"_a = 0.7);
+    nb::class_<jet::State>(module, "State")
+        .def(nb::init<Vector, double, double, std::vector<double>>(), "velocity"_a, "pressure"_a,
+             "temperature"_a, "mass_fractions"_a);
+    nb::class_<jet::JetProfile>(module, "JetProfile")
+        .def(nb::init<Vector, Vector, double, double, jet::State>(), "centre"_a, "axis"_a,
+             "radius"_a, "thickness"_a, "surroundings"_a);
+    nb::class_<jet::PatchCondition>(module, "PatchCondition")
+        .def(
+            "__init__",
+            [](jet::PatchCondition* condition, const std::string& kind, jet::State state,
+               std::optional<jet::JetProfile> profile) {
+                const std::map<std::string, Kind> kinds{
+                    {"supersonic_inflow", Kind::supersonic_inflow},
+                    {"supersonic_outflow", Kind::supersonic_outflow},
+                    {"inflow", Kind::inflow},
+                    {"far_field", Kind::far_field},
+                    {"slip_wall", Kind::slip_wall},
+                    {"adiabatic_wall", Kind::adiabatic_wall},
+                    {"isothermal_wall", Kind::isothermal_wall}};
+                new (condition) jet::PatchCondition{named(kinds, kind, "boundary condition"),
+                                                    std::move(state), std::move(profile)};
+            },
+            "kind"_a, "state"_a, "profile"_a = nb::none());
+    nb::class_<jet::Sponge>(module, "Sponge")
+        .def(nb::init<Vector, Vector, bool, double, double, double, jet::State>(), "origin"_a,
+             "axis"_a, "radial"_a, "begin"_a, "end"_a, "strength"_a, "state"_a);
+    nb::class_<jet::JetParameters>(module, "JetParameters")
+        .def(
+            "__init__",
+            [](jet::JetParameters* flow, const domain::Mesh& mesh, jet::Gas gas,
+               std::map<std::string, jet::PatchCondition> conditions,
+               std::vector<jet::Sponge> sponges, const Vector& acceleration,
+               const std::string& scheme, const std::string& reconstruction,
+               const std::string& subgrid) {
+                const std::map<std::string, jet::Scheme> schemes{{"keep", jet::Scheme::keep},
+                                                                 {"hybrid", jet::Scheme::hybrid},
+                                                                 {"upwind", jet::Scheme::upwind}};
+                const std::map<std::string, jet::Reconstruction> reconstructions{
+                    {"muscl3", jet::Reconstruction::muscl3}, {"weno5", jet::Reconstruction::weno5}};
+                const std::map<std::string, jet::Subgrid> models{{"none", jet::Subgrid::none},
+                                                                 {"vreman", jet::Subgrid::vreman},
+                                                                 {"wale", jet::Subgrid::wale},
+                                                                 {"sigma", jet::Subgrid::sigma}};
+                new (flow) jet::JetParameters{};
+                flow->mesh = std::make_shared<const domain::Mesh>(mesh);
+                flow->gas = std::move(gas);
+                flow->conditions = std::move(conditions);
+                flow->sponges = std::move(sponges);
+                flow->acceleration = acceleration;
+                flow->scheme = named(schemes, scheme, "scheme");
+                flow->reconstruction = named(reconstructions, reconstruction, "reconstruction");
+                flow->subgrid = named(models, subgrid, "subgrid model");
+            },
+            "mesh"_a, "gas"_a, "conditions"_a, "sponges"_a, "acceleration"_a, "scheme"_a,
+            "reconstruction"_a, "subgrid"_a);
+    using unlocked = nb::call_guard<nb::gil_scoped_release>;
+    bind_block_solver<jet::JetSolver>(module, "JetSolver")
+        .def(nb::init<jet::JetParameters>(), "flow"_a)
+        .def(
+            "set_states",
+            [](jet::JetSolver& solver, std::size_t block,
+               const nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>&
+                   values) {
+                const domain::SolverBlock target = solver.block(block);
+                const auto count = target.cells().extents();
+                bool fits =
+                    static_cast<int>(values.shape(0)) == target.field("conserved").components() + 1;
+                for (std::size_t a = 0; a < 3; ++a)
+                    fits = fits && static_cast<std::int64_t>(values.shape(3 - a)) == count[a];
+                if (!fits)
+                    throw std::invalid_argument("states are an array (variable, k, j, i)");
+                std::vector<const double*> rows;
+                for (std::size_t c = 0; c < values.shape(0); ++c)
+                    rows.push_back(values.data() +
+                                   c * static_cast<std::size_t>(target.cells().volume()));
+                solver.set_states(block, rows);
+            },
+            "block"_a, "values"_a,
+            "Set mass fractions, velocity, pressure and temperature, (variable, k, j, i).")
+        .def(
+            "centres",
+            [](jet::JetSolver& solver, std::size_t block) {
+                const domain::SolverBlock target = solver.block(block);
+                return numpy_view(target.centres(), target.cells(), nb::find(&solver));
+            },
+            "block"_a, "Return the positions of the centres of cells, (component, k, j, i).")
+        .def("impossible_state", &jet::JetSolver::impossible_state,
+             "Return place and state of this rank's first cell without positive pressure or "
+             "density.")
+        .def("outflows", &jet::JetSolver::outflows, unlocked(),
+             "Return the fluxes of the conserved variables out of the mesh, by boundary condition "
+             "(collective).")
+        .def("integrals", &jet::JetSolver::integrals, unlocked(),
+             "Return the integrals of the conserved variables, kinetic energy and entropy "
+             "(collective).");
+}
+
+} // namespace uzushio::bindings

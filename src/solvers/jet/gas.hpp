@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace uzushio::jet {
+
+/// Calorically perfect species.
+struct Species {
+    std::string name;
+    double gas_constant = 0;     ///< universal constant over molar mass, J/(kg K) or its like
+    double heat_capacity = 0;    ///< at constant volume, per mass
+    double formation_energy = 0; ///< internal energy per mass at temperature zero
+};
+
+/// Mixture of calorically perfect gases with one viscosity: constant, or by Sutherland's law.
+struct Gas {
+    std::vector<Species> species;
+    double viscosity = 0; ///< at `reference_temperature`
+    double reference_temperature = 1;
+    double sutherland = -1; ///< Sutherland's temperature; negative: constant viscosity
+    double prandtl = 0.72, schmidt = 0.7;
+
+    [[nodiscard]] int size() const { return static_cast<int>(species.size()); }
+    [[nodiscard]] bool is_viscous() const { return viscosity > 0; }
+    [[nodiscard]] double viscosity_at(double temperature) const {
+        if (sutherland < 0)
+            return viscosity;
+        const double ratio = temperature / reference_temperature;
+        return viscosity * ratio * std::sqrt(ratio) * (reference_temperature + sutherland) /
+               (temperature + sutherland);
+    }
+};
+
+} // namespace uzushio::jet

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "domain/block_solver.hpp"
+#include "domain/flux_form.hpp"
+#include "solvers/jet/diffusion.hpp"
+
+namespace uzushio::jet {
+
+/// Solver of the compressible Navier-Stokes equations of gas mixtures on multiblock curvilinear
+/// grids: finite volumes, second order, explicit.
+///
+/// Fields: `conserved`, evolved: partial densities, momentum, total energy per volume. Outputs:
+/// `density`, `velocity`, `pressure`, `temperature`, `mach`, and the mass fraction `Y_<name>` of
+/// each species of a mixture.
+class JetSolver : public domain::BlockSolver {
+  public:
+    /// Throws `std::invalid_argument` if the parameters contradict each other.
+    explicit JetSolver(JetParameters flow);
+
+    /// Set the state of the cells of a block of this rank: `values[c]` are those of mass fractions,
+    /// velocity, pressure and temperature, in the order of the block's owned cells, i fastest.
+    /// Throws `std::invalid_argument` for a state that cannot be, with its cell.
+    void set_states(std::size_t block, std::span<const double* const> values);
+
+    /// Return place and state of the first cell of this rank whose density or pressure is not
+    /// positive; empty if there is none.
+    [[nodiscard]] std::string impossible_state() const;
+
+    /// Return the flux of each conserved variable out of the mesh through each boundary condition,
+    /// in the last stage (collective).
+    [[nodiscard]] std::map<std::string, std::vector<double>> outflows();
+    /// Return the integrals of the conserved variables, of kinetic energy, and of the entropy of a
+    /// calorically perfect gas, rho log(p / rho^gamma) / (gamma - 1), of one species (collective).
+    [[nodiscard]] std::vector<double> integrals();
+
+  protected:
+    [[nodiscard]] domain::SolverDeclaration declare() const override;
+    void prepare_ranks() override;
+    void initial(const domain::SolverBlock& block) override;
+    void fill(const domain::SolverPatch& patch, double time) override;
+    void before_rhs(double time) override;
+    void rhs(const domain::SolverBlock& block, double time) override;
+    void after_rhs(double time) override;
+    void derive(const domain::SolverBlock& block, std::string_view field, double time) override;
+    [[nodiscard]] double stable_dt(const domain::SolverBlock& block) override;
+    void add_own(const domain::Decomposition& decomposition,
+                 domain::SolverEstimate& estimate) const override;
+
+  private:
+    [[nodiscard]] FlowBlock flow_block(const domain::SolverBlock& block) const;
+    void add_sources(const domain::SolverBlock& block, const View<double>& derivative) const;
+    [[nodiscard]] std::optional<Index<3>> first_impossible(const domain::SolverBlock& block) const;
+
+    JetParameters flow_;
+    Convection convection_;
+    Diffusion diffusion_;
+    int ghosts_;
+    std::optional<domain::Field<double>> primitive_, sensor_;
+    std::optional<domain::FluxForm> form_;
+};
+
+} // namespace uzushio::jet
