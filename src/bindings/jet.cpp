@@ -79,7 +79,7 @@ void bind_jet(nb::module_& module) {
                std::map<std::string, jet::PatchCondition> conditions,
                std::vector<jet::Sponge> sponges, const Vector& acceleration,
                const std::string& scheme, const std::string& reconstruction,
-               const std::string& subgrid) {
+               const std::string& subgrid, double subgrid_prandtl, double subgrid_schmidt) {
                 const std::map<std::string, jet::Scheme> schemes{{"keep", jet::Scheme::keep},
                                                                  {"hybrid", jet::Scheme::hybrid},
                                                                  {"upwind", jet::Scheme::upwind}};
@@ -98,9 +98,11 @@ void bind_jet(nb::module_& module) {
                 flow->scheme = named(schemes, scheme, "scheme");
                 flow->reconstruction = named(reconstructions, reconstruction, "reconstruction");
                 flow->subgrid = named(models, subgrid, "subgrid model");
+                flow->subgrid_prandtl = subgrid_prandtl;
+                flow->subgrid_schmidt = subgrid_schmidt;
             },
             "mesh"_a, "gas"_a, "conditions"_a, "sponges"_a, "acceleration"_a, "scheme"_a,
-            "reconstruction"_a, "subgrid"_a);
+            "reconstruction"_a, "subgrid"_a, "subgrid_prandtl"_a = 0.9, "subgrid_schmidt"_a = 0.9);
     using unlocked = nb::call_guard<nb::gil_scoped_release>;
     bind_block_solver<jet::JetSolver>(module, "JetSolver")
         .def(nb::init<jet::JetParameters>(), "flow"_a)

@@ -20,6 +20,7 @@ SOLVERS: Registry[Any] = Registry(
     "solver",
     {
         "channel": "uzushio.solvers.channel.solver:ChannelSolver",
+        "jet": "uzushio.solvers.jet.solver:JetSolver",
         "thermal": "uzushio.solvers.thermal.solver:ThermalSolver",
     },
     CaseError,

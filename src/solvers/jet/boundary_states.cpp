@@ -52,6 +52,19 @@ State characteristic(const Gas& gas, const State& inside, const State& outside,
     return state;
 }
 
+/// Return the state beyond a side by extrapolation from the two cells inside it, or that of the
+/// first cell where it changes by more than half from cell to cell.
+State extrapolated(const Gas& gas, const View<const double>& conserved, const Index<3>& inside,
+                   const Index<3>& next) {
+    const State first = state_at(gas, conserved, inside), second = state_at(gas, conserved, next);
+    State state = mixed(2, first, second);
+    bool is_smooth = std::abs(state.pressure - first.pressure) < 0.5 * first.pressure &&
+                     std::abs(state.temperature - first.temperature) < 0.5 * first.temperature;
+    for (const double fraction : state.mass_fractions)
+        is_smooth = is_smooth && fraction >= 0;
+    return is_smooth ? state : first;
+}
+
 /// Return the state of the ghosts beyond a side.
 State outer_state(const Gas& gas, const PatchCondition& condition, const State& inside,
                   const Vector& position, const Vector& normal) {
@@ -139,7 +152,13 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
                     0.5 * (centres(inside, component) +
                            centres(moved(inside, face.axis, face.is_upper() ? 1 : -1), component));
             }
-            state = outer_state(gas, condition, state_at(gas, conserved, inside), position, normal);
+            const bool is_far_field =
+                condition.kind == Kind::far_field && patch.region.zone_cells[face.axis] > 1;
+            const Index<3> next = moved(inside, face.axis, face.is_upper() ? -1 : 1);
+            state = outer_state(gas, condition,
+                                is_far_field ? extrapolated(gas, conserved, inside, next)
+                                             : state_at(gas, conserved, inside),
+                                position, normal);
         }
         conserve(gas, state, values);
         for (std::size_t c = 0; c < values.size(); ++c)

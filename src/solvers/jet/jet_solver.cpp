@@ -102,8 +102,7 @@ domain::SolverDeclaration JetSolver::declare() const {
     field("mach", 1, FieldKind::output, "speed over the speed of sound");
     if (gas.size() > 1)
         for (const Species& species : gas.species)
-            field(fraction_name(species), 1, FieldKind::output,
-                  "mass fraction of " + species.name);
+            field(fraction_name(species), 1, FieldKind::output, "mass fraction of " + species.name);
     return declaration;
 }
 
@@ -149,7 +148,11 @@ void JetSolver::set_states(std::size_t local, std::span<const double* const> val
         state.temperature = values[species + 4][n];
         ++n;
         if (!(state.pressure > 0) || !(state.temperature > 0))
-            check(state, flow_.gas, std::string("zone '").append(target.zone().name).append("', cell ").append(index_text(at)));
+            check(state, flow_.gas,
+                  std::string("zone '")
+                      .append(target.zone().name)
+                      .append("', cell ")
+                      .append(index_text(at)));
         conserve(flow_.gas, state, cell);
         for (std::size_t c = 0; c < cell.size(); ++c)
             conserved(at, static_cast<int>(c)) = cell[c];
@@ -253,9 +256,10 @@ void JetSolver::derive(const SolverBlock& block, std::string_view field, double)
         return copy(Primitive::temperature);
     if (field == "mach") {
         domain::for_indices(block.cells(), [&](const Index<3>& at) {
-            const State state = state_at(flow_.gas, conserved, at);
-            out(at) = std::sqrt(dot(state.velocity, state.velocity)) /
-                      acoustics(flow_.gas, state).sound_speed;
+            double square = 0;
+            for (int c = 0; c < 3; ++c)
+                square += primitive(at, c) * primitive(at, c);
+            out(at) = std::sqrt(square) / sound_speed(flow_.gas, conserved, primitive, at);
         });
         return;
     }
@@ -279,8 +283,8 @@ double JetSolver::stable_dt(const SolverBlock& block) {
     const auto axes = static_cast<std::size_t>(flow_.mesh->dimension());
     const bool diffuses = Diffusion::is_needed(flow_);
     domain::for_indices(block.cells(), [&](const Index<3>& at) {
-        const State state = state_at(flow_.gas, conserved, at);
-        const Acoustics acoustic = acoustics(flow_.gas, state);
+        const double rho = primitive(at, Primitive::density);
+        const double sound = sound_speed(flow_.gas, conserved, primitive, at);
         double rate = 0, squares = 0;
         for (std::size_t a = 0; a < axes; ++a) {
             const View<const double> areas = block.areas(a);
@@ -289,17 +293,17 @@ double JetSolver::stable_dt(const SolverBlock& block) {
             for (std::size_t c = 0; c < 3; ++c) {
                 const int component = static_cast<int>(c);
                 const double area = 0.5 * (areas(at, component) + areas(above, component));
-                through += state.velocity[c] * area;
+                through += primitive(at, component) * area;
                 square += area * area;
             }
-            rate += std::abs(through) + acoustic.sound_speed * std::sqrt(square);
+            rate += std::abs(through) + sound * std::sqrt(square);
             squares += square;
         }
         rate /= volumes(at);
         if (diffuses) {
             // The largest of the diffusivities of momentum, heat and species, by Gershgorin.
             const double least = std::min({0.75, flow_.gas.prandtl / 1.7, flow_.gas.schmidt});
-            const double nu = flow_.gas.viscosity_at(state.temperature) / acoustic.density;
+            const double nu = flow_.gas.viscosity_at(primitive(at, Primitive::temperature)) / rho;
             rate += 2 * nu / least * squares / (volumes(at) * volumes(at));
         }
         fastest = std::max(fastest, rate);
@@ -345,21 +349,25 @@ std::vector<double> JetSolver::integrals() {
     const Conserved at(flow_.gas.size());
     const auto count = static_cast<std::size_t>(at.count);
     std::vector<parallel::CompensatedSum> sums(count + 2);
+    const Species& species = flow_.gas.species.front();
+    const double gamma = 1 + species.gas_constant / species.heat_capacity;
     for (std::size_t b = 0; b < blocks(); ++b) {
         const SolverBlock target = block(b);
         const View<const double> conserved = target.field(conserved_name);
         const View<const double> volumes = target.volumes();
+        const View<double> primitive = primitive_->view(b);
+        set_primitives(flow_.gas, conserved, target.cells(), primitive);
         domain::for_indices(target.cells(), [&](const Index<3>& cell) {
             const double volume = volumes(cell);
             for (std::size_t c = 0; c < count; ++c)
                 sums[c].add(conserved(cell, static_cast<int>(c)) * volume);
-            const State state = state_at(flow_.gas, conserved, cell);
-            const double rho = acoustics(flow_.gas, state).density;
-            sums[count].add(0.5 * rho * dot(state.velocity, state.velocity) * volume);
-            const Species& species = flow_.gas.species.front();
-            const double gamma = 1 + species.gas_constant / species.heat_capacity;
-            sums[count + 1].add(rho * (std::log(state.pressure) - gamma * std::log(rho)) /
-                                (gamma - 1) * volume);
+            const double rho = primitive(cell, Primitive::density);
+            double square = 0;
+            for (int c = 0; c < 3; ++c)
+                square += primitive(cell, c) * primitive(cell, c);
+            sums[count].add(0.5 * rho * square * volume);
+            const double p = primitive(cell, Primitive::pressure);
+            sums[count + 1].add(rho * (std::log(p) - gamma * std::log(rho)) / (gamma - 1) * volume);
         });
     }
     std::vector<double> values(sums.size());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <span>
 
 #include "domain/view.hpp"
@@ -34,6 +35,19 @@ void conserve(const Gas& gas, const State& state, std::span<double> conserved);
 /// Return the state of conserved variables at a cell.
 [[nodiscard]] State state_at(const Gas& gas, const View<const double>& conserved,
                              const Index<3>& at);
+
+/// Return the (frozen) speed of sound in a cell.
+[[nodiscard]] inline double sound_speed(const Gas& gas, const View<const double>& conserved,
+                                        const View<const double>& primitive, const Index<3>& at) {
+    double constant = 0, capacity = 0;
+    for (int s = 0; s < gas.size(); ++s) {
+        const Species& of = gas.species[static_cast<std::size_t>(s)];
+        constant += conserved(at, s) * of.gas_constant;
+        capacity += conserved(at, s) * of.heat_capacity;
+    }
+    return std::sqrt((1 + constant / capacity) * primitive(at, Primitive::pressure) /
+                     primitive(at, Primitive::density));
+}
 
 /// Return density and (frozen) speed of sound of a state.
 struct Acoustics {

@@ -1,0 +1,1 @@
+"""Compressible flow of gas mixtures on multiblock curvilinear grids."""

@@ -1,0 +1,311 @@
+"""Sections of the case file of a compressible flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from uzushio._base.config.names import unknown
+from uzushio._base.config.paths import NamedFile
+from uzushio._base.config.section import Count, Positive, Section, unit
+from uzushio._base.config.yaml_file import KeyPath
+from uzushio.errors import SettingsError
+from uzushio.grids import Grid, box_grid, jet_grid, read_grid
+from uzushio.solvers.block_solver.case import BlockCase
+
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+Counts = Annotated[list[Count], Field(min_length=3, max_length=3)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+Spacing = Annotated[list[NotNegative], Field(min_length=3, max_length=3)]
+
+#: Molar gas constant, J/(mol K), exact in the SI.
+GAS_CONSTANT = 8.31446261815324
+
+
+class BoxGrid(Section):
+    """Grid of a box, as `uzushio grid box` makes it."""
+
+    cells: Counts = Field(description="cells along x, y and z")
+    lengths: Vector = Field([1.0, 1.0, 1.0], description="lengths along x, y and z")
+    origin: Vector = Field([0.0, 0.0, 0.0], description="corner with the least coordinates")
+    stretching: Spacing = Field(
+        [0.0, 0.0, 0.0], description="0: uniform; larger: finer at both ends, along x, y and z"
+    )
+    zones: Counts = Field([1, 1, 1], description="zones along x, y and z")
+    periodic: str = Field("", description="periodic axes, such as xz")
+    mapping: Literal["none", "wavy", "warped"] = Field("none", description="curved cells")
+    amplitude: NotNegative = Field(0.05, description="amplitude of the mapping over the lengths")
+    orientations: Literal["same", "rotated", "any"] = Field(
+        "same", description="directions of the zones' axes"
+    )
+
+
+class JetGrid(Section):
+    """O-H grid of a jet along x that leaves a nozzle at x = 0, as `uzushio grid o-h` makes it."""
+
+    radius: Positive = Field(0.5, description="inner radius of the nozzle")
+    length: Positive = Field(15.0, description="length from the exit to the outflow")
+    far: Positive = Field(5.0, description="radius of the side boundary at the exit")
+    far_end: Positive | None = Field(None, description="radius at the outflow; null: as `far`")
+    nozzle: NotNegative = Field(0.0, description="length of the nozzle; 0: a wall at x = 0")
+    wall: NotNegative = Field(0.0, description="thickness of the nozzle's wall")
+    core_cells: Count = Field(12, description="cells along a side of the core")
+    inner_cells: Count = Field(12, description="cells from the core to the nozzle's radius")
+    outer_cells: Count = Field(32, description="cells from the nozzle to the side boundary")
+    axial_cells: Count = Field(96, description="cells from the exit to the outflow")
+    nozzle_cells: Count = Field(16, description="cells along the nozzle")
+    lip_spacing: Positive = Field(0.02, description="width of the cells at the lip, radially")
+    exit_spacing: Positive = Field(0.04, description="width of the cells at the exit, along x")
+    sections: Count = Field(1, description="zones along the jet")
+
+
+class GridSource(Section):
+    """Grid: a file, or a generated one. Exactly one of the keys is given."""
+
+    file: NamedFile | None = Field(None, description="CGNS, or PLOT3D with a neutral map file")
+    box: BoxGrid | None = Field(None, description="grid of a box")
+    jet: JetGrid | None = Field(None, description="O-H grid of a round jet")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        given = [key for key in ("file", "box", "jet") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError("give one of 'file', 'box' and 'jet'")
+        return self
+
+    def grid(self) -> Grid:
+        """Return the grid; raises `GridError`."""
+        if self.file is not None:
+            return read_grid(self.file)
+        if self.box is not None:
+            return box_grid(**self.box.model_dump())
+        assert self.jet is not None
+        return jet_grid(**self.jet.model_dump())
+
+
+class Species(Section):
+    """Calorically perfect gas. One of `molar_mass` and `gas_constant` is given."""
+
+    molar_mass: Positive | None = Field(
+        None, description="molar mass", json_schema_extra=unit("kg/mol")
+    )
+    gas_constant: Positive | None = Field(
+        None, description="gas constant per mass, such as 1 in non-dimensional units"
+    )
+    gamma: Annotated[float, Field(gt=1.0)] = Field(1.4, description="ratio of the heat capacities")
+    formation_energy: float = Field(0.0, description="internal energy per mass at temperature 0")
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if (self.molar_mass is None) == (self.gas_constant is None):
+            raise ValueError("give either 'molar_mass' or 'gas_constant'")
+        return self
+
+    @property
+    def constant(self) -> float:
+        """Gas constant per mass."""
+        return self.gas_constant or GAS_CONSTANT / (self.molar_mass or 1.0)
+
+
+class Gas(Section):
+    """Species and transport coefficients of the gas."""
+
+    species: dict[str, Species] = Field(description="species by name, 1 to 10")
+    viscosity: NotNegative = Field(
+        0.0, description="dynamic viscosity at `reference_temperature`; 0: inviscid"
+    )
+    reference_temperature: Positive = Field(1.0, description="temperature of `viscosity`")
+    sutherland: NotNegative | None = Field(
+        None, description="Sutherland's temperature, 110.4 K for air; null: constant viscosity"
+    )
+    prandtl: Positive = Field(0.72, description="viscosity over thermal diffusivity")
+    schmidt: Positive = Field(0.7, description="viscosity over the diffusivity of species")
+
+    @model_validator(mode="after")
+    def _number_fits(self) -> Self:
+        if not 1 <= len(self.species) <= 10:
+            raise SettingsError(f"there are {len(self.species)}; 1 to 10 are possible", ("species",))
+        for name in self.species:
+            if not name.replace("-", "_").isidentifier():
+                raise SettingsError(
+                    f"the name '{name}' must consist of letters, digits, _ and -, and must begin "
+                    "with a letter",
+                    ("species",),
+                )
+        return self
+
+
+class State(Section):
+    """State of the gas."""
+
+    velocity: Vector = Field([0.0, 0.0, 0.0], description="velocity")
+    pressure: Positive = Field(description="pressure")
+    temperature: Positive = Field(description="temperature")
+    mass_fractions: dict[str, Annotated[float, Field(ge=0.0, le=1.0)]] = Field(
+        {}, description="mass fractions by species; their sum is 1. Not needed for one species"
+    )
+
+
+class Profile(Section):
+    """Round jet in a surrounding gas: its velocity falls with the radius as a hyperbolic tangent."""
+
+    centre: Vector = Field([0.0, 0.0, 0.0], description="point on the axis")
+    axis: Literal["x", "y", "z"] = Field("x", description="direction of the jet")
+    radius: Positive = Field(0.5, description="radius at half the difference of the velocities")
+    thickness: Positive = Field(0.025, description="momentum thickness of the shear layer")
+    surroundings: str = Field(description="name of the state around the jet")
+
+
+class Boundary(Section):
+    """Boundary condition of patches."""
+
+    type: Literal[
+        "supersonic_inflow",
+        "supersonic_outflow",
+        "inflow",
+        "far_field",
+        "slip_wall",
+        "adiabatic_wall",
+        "isothermal_wall",
+    ] = Field(
+        description="inflow: the state but for its pressure; far_field: the state for what enters, "
+        "by characteristics; slip_wall: also a plane of symmetry; other walls have no slip"
+    )
+    state: str | None = Field(None, description="name of the state at inflows and far fields")
+    profile: Profile | None = Field(None, description="round jet of this state at an inflow")
+    temperature: Positive | None = Field(None, description="temperature of an isothermal wall")
+    velocity: Vector = Field([0.0, 0.0, 0.0], description="velocity of a wall without slip")
+
+    @model_validator(mode="after")
+    def _keys_have_an_effect(self) -> Self:
+        needs_state = self.type in ("supersonic_inflow", "inflow", "far_field")
+        if needs_state != (self.state is not None):
+            raise ValueError(
+                f"type '{self.type}' needs 'state'"
+                if needs_state
+                else f"'state' has no effect at type '{self.type}'"
+            )
+        if self.profile is not None and not needs_state:
+            raise ValueError(f"'profile' has no effect at type '{self.type}'")
+        if (self.type == "isothermal_wall") != (self.temperature is not None):
+            raise ValueError("'temperature' is that of an isothermal_wall, which needs it")
+        if any(self.velocity) and self.type not in ("adiabatic_wall", "isothermal_wall"):
+            raise ValueError(f"'velocity' has no effect at type '{self.type}'")
+        return self
+
+
+class Sponge(Section):
+    """Zone in which the flow is damped to a state, so that waves leave the grid."""
+
+    state: str = Field(description="name of the state")
+    axis: Literal["x", "y", "z"] = Field("x", description="axis of the distance")
+    radial: bool = Field(False, description="distance from the axis, not along it")
+    origin: Vector = Field([0.0, 0.0, 0.0], description="point where distances are 0")
+    begin: float = Field(description="distance at which the damping begins")
+    end: float = Field(description="distance at which it is `strength`; less than `begin`: backwards")
+    strength: Positive = Field(description="rate of damping at `end`, 1/time")
+
+    @model_validator(mode="after")
+    def _has_a_width(self) -> Self:
+        if self.begin == self.end:
+            raise ValueError("'begin' and 'end' are equal")
+        return self
+
+
+class Initial(Section):
+    """Initial state of a run that does not start from a checkpoint.
+
+    `script` is a file with a function `initial(name, x, y, z)`, which returns the values of u, v, w,
+    pressure, temperature, and of Y_<species> if there are several, at the positions in these
+    arrays. It may return None for those of `state`.
+    """
+
+    state: str = Field(description="name of the state")
+    script: NamedFile | None = Field(
+        None, description="file with a function `initial(name, x, y, z)`"
+    )
+    noise: NotNegative = Field(0.0, description="amplitude of random velocities that are added")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="seed of the random numbers")
+
+
+class Subgrid(Section):
+    """Large-eddy simulation: model of the stress of eddies that are smaller than cells."""
+
+    model: Literal["vreman", "wale", "sigma"] = Field(
+        description="all vanish in laminar shear; wale and sigma also at walls as the cube of the "
+        "distance"
+    )
+    prandtl: Positive = Field(0.9, description="eddy viscosity over eddy diffusivity of heat")
+    schmidt: Positive = Field(0.9, description="eddy viscosity over eddy diffusivity of species")
+
+
+class Numerics(Section):
+    """Choices that change the cost or the error, not the equations."""
+
+    scheme: Literal["keep", "hybrid", "upwind"] = Field(
+        "hybrid",
+        description="convection: keep preserves kinetic energy; hybrid is keep with upwind at "
+        "shocks and contacts; upwind dissipates everywhere",
+    )
+    reconstruction: Literal["muscl3", "weno5"] = Field(
+        "weno5", description="values at the sides of cells for the upwind flux"
+    )
+
+
+class JetCase(BlockCase):
+    """Compressible flow of a gas mixture on a multiblock grid."""
+
+    example: ClassVar[Mapping[str, Any]] = {
+        "title": "Shear layer",
+        "grid": {"box": {"cells": [64, 64, 1], "periodic": "xyz"}},
+        "gas": {"species": {"air": {"gas_constant": 1.0}}},
+        "states": {"rest": {"pressure": 1.0, "temperature": 1.0}},
+        "initial": {"state": "rest", "noise": 0.1},
+        "time": {"end": 1.0, "cfl": 0.5},
+        "output": {"folder": "runs/shear"},
+    }
+
+    grid: GridSource
+    gas: Gas
+    states: dict[str, State] = Field(description="states of the gas, by name")
+    boundaries: dict[str, Boundary] = Field(
+        {}, description="boundary conditions by the names of the grid's patches"
+    )
+    sponges: dict[str, Sponge] = Field({}, description="sponges by name")
+    initial: Initial
+    acceleration: Vector = Field([0.0, 0.0, 0.0], description="body force per mass")
+    les: Subgrid | None = None
+    numerics: Numerics = Numerics()
+
+    @model_validator(mode="after")
+    def _states_fit(self) -> Self:
+        for name, path in self._state_names():
+            if name not in self.states:
+                raise SettingsError(
+                    f"the state '{name}' {unknown(name, [*self.states])}", path
+                )
+        for name, state in self.states.items():
+            path = ("states", name, "mass_fractions")
+            for species in state.mass_fractions:
+                if species not in self.gas.species:
+                    raise SettingsError(
+                        f"the species '{species}' {unknown(species, [*self.gas.species])}", path
+                    )
+            total = sum(state.mass_fractions.values())
+            is_given = bool(state.mass_fractions) or len(self.gas.species) > 1
+            if is_given and abs(total - 1.0) > 1e-6:
+                raise SettingsError(f"their sum is {total:.8g}; it must be 1", path)
+        return self
+
+    def _state_names(self) -> Iterator[tuple[str, KeyPath]]:
+        """Yield the names of states that sections use, with their keys."""
+        yield self.initial.state, ("initial", "state")
+        for name, boundary in self.boundaries.items():
+            if boundary.state is not None:
+                yield boundary.state, ("boundaries", name, "state")
+            if boundary.profile is not None:
+                yield boundary.profile.surroundings, ("boundaries", name, "profile", "surroundings")
+        for name, sponge in self.sponges.items():
+            yield sponge.state, ("sponges", name, "state")

@@ -1,0 +1,174 @@
+"""Solver of compressible flows, an implementation of the contract of `uzushio.solvers.contract`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from uzushio import _core
+from uzushio._base.parallel.sync import collective
+from uzushio.case.model import Case
+from uzushio.errors import CaseError
+from uzushio.solvers.block_solver.solver import BlockSolver
+from uzushio.solvers.contract import Reading, SolverDivergedError
+from uzushio.solvers.jet.case import Boundary, Gas, JetCase, State
+from uzushio.solvers.jet.initial import InitialStates
+
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+class JetSolver(BlockSolver):
+    """Compressible multi-component flow: finite volumes on multiblock curvilinear grids."""
+
+    case_model: ClassVar[type[Case]] = JetCase
+
+    @classmethod
+    def compiled(cls, case: Case) -> Any:
+        """Return the compiled solver before its set-up."""
+        return _core.jet.JetSolver(parameters(cast(JetCase, case)))
+
+    def begin(self) -> Self:
+        """Set the initial states (collective)."""
+        with collective(self.comm):
+            states = InitialStates(cast(JetCase, self.case))
+            zones = self.core.zones()
+            for number, (zone, box) in enumerate(self._blocks):
+                centres = np.array(self.core.centres(number))
+                values = states.values(zone, zones[zone]["cells"], box, centres)
+                try:
+                    self.core.set_states(number, values)
+                except ValueError as error:
+                    raise CaseError(f"initial: {error}.") from error
+        self.core.start(0.0)
+        return self
+
+    def step(self, longest: float = float("inf")) -> None:
+        """Advance one step towards a time that is `longest` away (collective)."""
+        try:
+            super().step(longest)
+        except SolverDivergedError as error:
+            places = self.comm.allgather(self.core.impossible_state())
+            first = next((place for place in places if place), None)
+            if first is None:
+                raise
+            raise SolverDivergedError(
+                f"After step {self.step_index}, at time {self.time:.6g}: {first}. Use a smaller "
+                "time.cfl, finer cells there, or numerics.scheme upwind."
+            ) from error
+
+    def monitor(self) -> Mapping[str, Reading]:
+        """Return the step, the kinetic energy and the mass (collective)."""
+        integrals = self.core.integrals()
+        mass = float(sum(integrals[: len(cast(JetCase, self.case).gas.species)]))
+        return {
+            **super().monitor(),
+            "energy": Reading(float(integrals[-2])),
+            "mass": Reading(mass, format=".10g"),
+        }
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return integrals, and the fluxes out of the grid by boundary condition (collective)."""
+        names = [*cast(JetCase, self.case).gas.species]
+        names += ["momentum_x", "momentum_y", "momentum_z", "energy"]
+        integrals = [float(value) for value in self.core.integrals()]
+        return {
+            **super().summary(),
+            "integrals": dict(zip([*names, "kinetic_energy", "entropy"], integrals, strict=True)),
+            "outflows": {
+                patch: dict(zip(names, map(float, values), strict=True))
+                for patch, values in self.core.outflows().items()
+            },
+        }
+
+
+def parameters(case: JetCase) -> Any:
+    """Return the parameters of the compiled solver.
+
+    Raises:
+        CaseError: the grid is not usable, or has a patch without a boundary condition.
+    """
+    core = _core.jet
+    grid = case.grid.grid()
+    patches = grid.conditions()
+    for name in case.boundaries:
+        if name not in patches:
+            known = ", ".join(patches) or "none: all faces are connected"
+            raise CaseError(f"boundaries: the grid has no patch '{name}'; there are: {known}.")
+    missing = [name for name in patches if name not in case.boundaries]
+    if missing:
+        raise CaseError(f"boundaries: give a condition for the patch '{missing[0]}' of the grid.")
+    return core.JetParameters(
+        mesh=grid.mesh(),
+        gas=_gas(case.gas),
+        conditions={name: _condition(case, one) for name, one in case.boundaries.items()},
+        sponges=[
+            core.Sponge(
+                one.origin,
+                _AXES[one.axis],
+                one.radial,
+                one.begin,
+                one.end,
+                one.strength,
+                _state(case.gas, case.states[one.state]),
+            )
+            for one in case.sponges.values()
+        ],
+        acceleration=case.acceleration,
+        scheme=case.numerics.scheme,
+        reconstruction=case.numerics.reconstruction,
+        subgrid=case.les.model if case.les else "none",
+        subgrid_prandtl=case.les.prandtl if case.les else 0.9,
+        subgrid_schmidt=case.les.schmidt if case.les else 0.9,
+    )
+
+
+def _gas(gas: Gas) -> Any:
+    core = _core.jet
+    return core.Gas(
+        [
+            core.Species(
+                name, one.constant, one.constant / (one.gamma - 1.0), one.formation_energy
+            )
+            for name, one in gas.species.items()
+        ],
+        viscosity=gas.viscosity,
+        reference_temperature=gas.reference_temperature,
+        sutherland=-1.0 if gas.sutherland is None else gas.sutherland,
+        prandtl=gas.prandtl,
+        schmidt=gas.schmidt,
+    )
+
+
+def _state(gas: Gas, state: State) -> Any:
+    fractions = state.mass_fractions or {next(iter(gas.species)): 1.0}
+    return _core.jet.State(
+        state.velocity,
+        state.pressure,
+        state.temperature,
+        [fractions.get(name, 0.0) for name in gas.species],
+    )
+
+
+def _condition(case: JetCase, boundary: Boundary) -> Any:
+    core = _core.jet
+    if boundary.state is not None:
+        state = _state(case.gas, case.states[boundary.state])
+    else:  # of a wall: velocity and temperature
+        fractions = [1.0] + [0.0] * (len(case.gas.species) - 1)
+        state = core.State(boundary.velocity, 1.0, boundary.temperature or 1.0, fractions)
+    profile = boundary.profile
+    if profile is None:
+        return core.PatchCondition(boundary.type, state)
+    return core.PatchCondition(
+        boundary.type,
+        state,
+        core.JetProfile(
+            profile.centre,
+            _AXES[profile.axis],
+            profile.radius,
+            profile.thickness,
+            _state(case.gas, case.states[profile.surroundings]),
+        ),
+    )
