@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +35,11 @@ Value named(const std::map<std::string, Value>& values, const std::string& name,
         return entry->second;
     throw std::invalid_argument("there is no " + std::string(what) + " '" + name + "'");
 }
+
+const std::map<std::string, jet::Subgrid> subgrid_models{{"none", jet::Subgrid::none},
+                                                         {"vreman", jet::Subgrid::vreman},
+                                                         {"wale", jet::Subgrid::wale},
+                                                         {"sigma", jet::Subgrid::sigma}};
 
 } // namespace
 
@@ -85,10 +92,6 @@ void bind_jet(nb::module_& module) {
                                                                  {"upwind", jet::Scheme::upwind}};
                 const std::map<std::string, jet::Reconstruction> reconstructions{
                     {"muscl3", jet::Reconstruction::muscl3}, {"weno5", jet::Reconstruction::weno5}};
-                const std::map<std::string, jet::Subgrid> models{{"none", jet::Subgrid::none},
-                                                                 {"vreman", jet::Subgrid::vreman},
-                                                                 {"wale", jet::Subgrid::wale},
-                                                                 {"sigma", jet::Subgrid::sigma}};
                 new (flow) jet::JetParameters{};
                 flow->mesh = std::make_shared<const domain::Mesh>(mesh);
                 flow->gas = std::move(gas);
@@ -97,12 +100,22 @@ void bind_jet(nb::module_& module) {
                 flow->acceleration = acceleration;
                 flow->scheme = named(schemes, scheme, "scheme");
                 flow->reconstruction = named(reconstructions, reconstruction, "reconstruction");
-                flow->subgrid = named(models, subgrid, "subgrid model");
+                flow->subgrid = named(subgrid_models, subgrid, "subgrid model");
                 flow->subgrid_prandtl = subgrid_prandtl;
                 flow->subgrid_schmidt = subgrid_schmidt;
             },
             "mesh"_a, "gas"_a, "conditions"_a, "sponges"_a, "acceleration"_a, "scheme"_a,
             "reconstruction"_a, "subgrid"_a, "subgrid_prandtl"_a = 0.9, "subgrid_schmidt"_a = 0.9);
+    module.def(
+        "eddy_viscosity",
+        [](const std::string& model, const std::array<double, 9>& gradient, double volume) {
+            double g[9];
+            std::copy(gradient.begin(), gradient.end(), g);
+            return jet::eddy_viscosity(named(subgrid_models, model, "subgrid model"), g, volume);
+        },
+        "model"_a, "gradient"_a, "volume"_a,
+        "Return the eddy viscosity over the density. Entry 3 i + j of the gradient is the "
+        "derivative of velocity component i along axis j.");
     using unlocked = nb::call_guard<nb::gil_scoped_release>;
     bind_block_solver<jet::JetSolver>(module, "JetSolver")
         .def(nb::init<jet::JetParameters>(), "flow"_a)

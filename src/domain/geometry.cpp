@@ -109,8 +109,9 @@ void check_volumes(MPI_Comm comm, const Decomposition& decomposition, int rank,
 }
 
 /// Copy geometry of the cells inside a boundary to the ghosts beyond it.
-void copy_beyond(const BoundaryRegion& region, const View<double>& view, const Stagger& stagger) {
-    for_indices(region.ghosts(1, stagger), [&](const Index<3>& ghost) {
+void copy_beyond(const BoundaryRegion& region, const View<double>& view, const Stagger& stagger,
+                 int layers) {
+    for_indices(region.ghosts(layers, stagger), [&](const Index<3>& ghost) {
         const Index<3> inside = region.mirrored(ghost, stagger);
         for (int c = 0; c < view.components(); ++c)
             view(ghost, c) = view(inside, c);
@@ -119,8 +120,9 @@ void copy_beyond(const BoundaryRegion& region, const View<double>& view, const S
 
 } // namespace
 
-Geometry::Geometry(MPI_Comm comm, const Decomposition& decomposition, int rank)
-    : areas_(decomposition, rank, area_spec()), volumes_(decomposition, rank, volume_spec()) {
+Geometry::Geometry(MPI_Comm comm, const Decomposition& decomposition, int rank, int ghosts)
+    : areas_(decomposition, rank, area_spec(ghosts)),
+      volumes_(decomposition, rank, volume_spec(ghosts)) {
     const Mesh& mesh = decomposition.mesh();
     for (std::size_t b = 0; b < volumes_.blocks(); ++b) {
         const Zone& zone = mesh.zone(decomposition.block(decomposition.blocks_of(rank)[b]).zone);
@@ -141,15 +143,15 @@ Geometry::Geometry(MPI_Comm comm, const Decomposition& decomposition, int rank)
     }
     check_volumes(comm, decomposition, rank, volumes_);
     parallel::Traffic uncounted;
-    HaloExchange<double> exchange(comm, decomposition, {area_spec(), volume_spec()}, Reach::faces,
-                                  uncounted);
+    HaloExchange<double> exchange(comm, decomposition, {area_spec(ghosts), volume_spec(ghosts)},
+                                  Reach::edges, uncounted);
     const std::array<Field<double>*, 2> both{&areas_, &volumes_};
     exchange.exchange(both);
-    const auto arrays = staggers(area_spec(), mesh.dimension());
-    for (const NamedRegion& named : boundary_regions(decomposition, rank, 1)) {
-        copy_beyond(named.region, volumes_.view(named.region.local), {});
+    const auto arrays = staggers(area_spec(ghosts), mesh.dimension());
+    for (const NamedRegion& named : boundary_regions(decomposition, rank, ghosts)) {
+        copy_beyond(named.region, volumes_.view(named.region.local), {}, ghosts);
         for (std::size_t axis = 0; axis < arrays.size(); ++axis)
-            copy_beyond(named.region, areas_.view(named.region.local, axis), arrays[axis]);
+            copy_beyond(named.region, areas_.view(named.region.local, axis), arrays[axis], ghosts);
     }
 }
 

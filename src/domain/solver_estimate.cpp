@@ -31,7 +31,8 @@ SolverEstimate estimate(const SolverDeclaration& declaration, const Decompositio
             if (declaration.uses_centres)
                 bytes += array_bytes(mesh, block, centres, max_ghosts(declaration));
             if (declaration.uses_geometry)
-                for (const FieldSpec& spec : {Geometry::area_spec(), Geometry::volume_spec()})
+                for (const FieldSpec& spec : {Geometry::area_spec(max_ghosts(declaration)),
+                                              Geometry::volume_spec(max_ghosts(declaration))})
                     bytes += array_bytes(mesh, block, spec, spec.ghosts);
             for (const FieldDeclaration& field : declaration.fields) {
                 bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);

@@ -130,10 +130,6 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
         Index<3> side = ghost, inside = ghost;
         side[face.axis] = plane;
         inside[face.axis] = face.is_upper() ? plane - 1 : plane;
-        // At edges beyond the geometry's ghosts: the normal of the nearest side.
-        for (std::size_t a = 0; a < 3; ++a)
-            if (a != face.axis)
-                side[a] = std::clamp(side[a], areas.box().lower[a], areas.box().upper[a] - 1);
         Vector normal{};
         for (std::size_t c = 0; c < 3; ++c)
             normal[c] = outward * areas(side, static_cast<int>(c));
@@ -145,16 +141,15 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
             const Index<3> mirrored = patch.region.mirrored(ghost);
             state = mirror_image(condition, state_at(gas, conserved, mirrored), normal);
         } else {
-            Vector position{}; // of the side
-            for (std::size_t c = 0; c < 3; ++c) {
-                const int component = static_cast<int>(c);
-                position[c] =
-                    0.5 * (centres(inside, component) +
-                           centres(moved(inside, face.axis, face.is_upper() ? 1 : -1), component));
-            }
-            const bool is_far_field =
-                condition.kind == Kind::far_field && patch.region.zone_cells[face.axis] > 1;
+            // Of the side, from the cells inside: at edges there may be no centres beyond it.
             const Index<3> next = moved(inside, face.axis, face.is_upper() ? -1 : 1);
+            const bool has_next = patch.region.zone_cells[face.axis] > 1;
+            Vector position{};
+            for (std::size_t c = 0; c < 3; ++c) {
+                const double at = centres(inside, static_cast<int>(c));
+                position[c] = has_next ? 1.5 * at - 0.5 * centres(next, static_cast<int>(c)) : at;
+            }
+            const bool is_far_field = condition.kind == Kind::far_field && has_next;
             state = outer_state(gas, condition,
                                 is_far_field ? extrapolated(gas, conserved, inside, next)
                                              : state_at(gas, conserved, inside),

@@ -324,7 +324,7 @@ void set_sensor(const JetParameters& flow, const FlowBlock& block, const Box<3>&
         const double rotation = curl[0] * curl[0] + curl[1] * curl[1] + curl[2] * curl[2];
         const double ducros =
             divergence < 0 ? square / (square + rotation + sound * sound * area * area) : 0;
-        sensor(at) = std::max(ducros * ramp(pressure_bend, 0.002, 0.02), ramp(jump, 0.02, 0.1));
+        sensor(at) = std::max(ducros * ramp(pressure_bend, 0.001, 0.005), ramp(jump, 0.02, 0.04));
     });
 }
 

@@ -126,7 +126,9 @@ class Gas(Section):
     @model_validator(mode="after")
     def _number_fits(self) -> Self:
         if not 1 <= len(self.species) <= 10:
-            raise SettingsError(f"there are {len(self.species)}; 1 to 10 are possible", ("species",))
+            raise SettingsError(
+                f"there are {len(self.species)}; 1 to 10 are possible", ("species",)
+            )
         for name in self.species:
             if not name.replace("-", "_").isidentifier():
                 raise SettingsError(
@@ -149,7 +151,7 @@ class State(Section):
 
 
 class Profile(Section):
-    """Round jet in a surrounding gas: its velocity falls with the radius as a hyperbolic tangent."""
+    """Round jet in a surrounding gas, with a shear layer of the form of a hyperbolic tangent."""
 
     centre: Vector = Field([0.0, 0.0, 0.0], description="point on the axis")
     axis: Literal["x", "y", "z"] = Field("x", description="direction of the jet")
@@ -204,7 +206,9 @@ class Sponge(Section):
     radial: bool = Field(False, description="distance from the axis, not along it")
     origin: Vector = Field([0.0, 0.0, 0.0], description="point where distances are 0")
     begin: float = Field(description="distance at which the damping begins")
-    end: float = Field(description="distance at which it is `strength`; less than `begin`: backwards")
+    end: float = Field(
+        description="distance at which it is `strength`; less than `begin`: backwards"
+    )
     strength: Positive = Field(description="rate of damping at `end`, 1/time")
 
     @model_validator(mode="after")
@@ -217,9 +221,8 @@ class Sponge(Section):
 class Initial(Section):
     """Initial state of a run that does not start from a checkpoint.
 
-    `script` is a file with a function `initial(name, x, y, z)`, which returns the values of u, v, w,
-    pressure, temperature, and of Y_<species> if there are several, at the positions in these
-    arrays. It may return None for those of `state`.
+    `script` is a file with a function `initial(name, x, y, z)`. It returns the values of u, v, w,
+    pressure, temperature or Y_<species> at the positions in these arrays; None: those of `state`.
     """
 
     state: str = Field(description="name of the state")
@@ -283,9 +286,7 @@ class JetCase(BlockCase):
     def _states_fit(self) -> Self:
         for name, path in self._state_names():
             if name not in self.states:
-                raise SettingsError(
-                    f"the state '{name}' {unknown(name, [*self.states])}", path
-                )
+                raise SettingsError(f"the state '{name}' {unknown(name, [*self.states])}", path)
         for name, state in self.states.items():
             path = ("states", name, "mass_fractions")
             for species in state.mass_fractions:

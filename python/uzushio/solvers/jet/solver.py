@@ -128,9 +128,7 @@ def _gas(gas: Gas) -> Any:
     core = _core.jet
     return core.Gas(
         [
-            core.Species(
-                name, one.constant, one.constant / (one.gamma - 1.0), one.formation_energy
-            )
+            core.Species(name, one.constant, one.constant / (one.gamma - 1.0), one.formation_energy)
             for name, one in gas.species.items()
         ],
         viscosity=gas.viscosity,

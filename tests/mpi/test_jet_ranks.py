@@ -1,0 +1,145 @@
+"""Runs of compressible flows: the same bits on all ranks and after restarts; clear messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Run
+from mpi4py import MPI
+
+from uzushio._base.store import checkpoint
+from uzushio.case.model import load_case
+from uzushio.solvers.jet.solver import JetSolver
+
+CASE = """\
+solver: jet
+title: two gases flow around turned zones
+grid:
+  box:
+    cells: [12, 10, 8]
+    zones: [2, 2, 1]
+    periodic: z
+    mapping: wavy
+    amplitude: 0.02
+    orientations: any
+gas:
+  species:
+    light: {gas_constant: 2.0, gamma: 1.6}
+    heavy: {gas_constant: 1.0, formation_energy: 0.5}
+  viscosity: 0.01
+  sutherland: 0.4
+states:
+  rest: {pressure: 1, temperature: 1, mass_fractions: {heavy: 1}}
+  jet: {velocity: [0.8, 0, 0], pressure: 1.1, temperature: 1.2, mass_fractions: {light: 1}}
+boundaries:
+  x-min:
+    type: inflow
+    state: jet
+    profile: {centre: [0, 0.5, 0.5], radius: 0.2, thickness: 0.04, surroundings: rest}
+  x-max: {type: far_field, state: rest}
+  y-min: {type: isothermal_wall, temperature: 0.9}
+  y-max: {type: slip_wall}
+sponges:
+  end: {state: rest, begin: 0.7, end: 1, strength: 5}
+initial: {state: rest, noise: 0.05}
+les: {model: sigma}
+time: {steps: 8, cfl: 0.5}
+checkpoint: {every: 4, keep: 3}
+output: {folder: run}
+"""
+Arrays = dict[str, np.ndarray]
+
+
+def checkpointed(run: Path, step: int) -> Arrays:
+    folder = run / f"checkpoints/step-{step:08d}"
+    state = checkpoint.open_checkpoint(folder, MPI.COMM_SELF).state()
+    return {
+        name: state.read(name, (0,) * len(shape), shape) for name, shape in state.shapes.items()
+    }
+
+
+def write(folder: Path, text: str = CASE) -> Path:
+    path = folder / "jet.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def on_one_rank(tmp_path_factory: pytest.TempPathFactory) -> Arrays:
+    """Conserved variables of each zone after 8 steps, from the solver's memory."""
+    case = load_case(write(tmp_path_factory.mktemp("jet")))
+    solver = JetSolver(case, MPI.COMM_SELF).begin()
+    for _ in range(8):
+        solver.step()
+    found = {}
+    for name, array in solver.state().arrays.items():
+        found[name] = np.full(array.shape, np.nan)
+        for start, values in array.parts:
+            box = tuple(slice(s, s + n) for s, n in zip(start, values.shape, strict=True))
+            found[name][box] = values
+    assert len(found) == 4 and all(np.isfinite(values).all() for values in found.values())
+    return found
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_a_run_has_the_same_bits_on_any_number_of_ranks_and_restarts(
+    uzushio: Run, tmp_path: Path, on_one_rank: Arrays, ranks: int
+) -> None:
+    case = write(tmp_path)
+    done = uzushio("run", case, "--ranks", ranks, "--set", "time.steps=4", timeout=240)
+    assert done.returncode == 0, done.stderr
+    done = uzushio("run", "--restart", "run", "--ranks", 1, "--set", "time.steps=8", timeout=240)
+    assert done.returncode == 0, done.stderr
+    found = checkpointed(tmp_path / "run", 8)
+    assert set(found) == set(on_one_rank)
+    for name, values in on_one_rank.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+def test_the_summary_has_integrals_and_outflows(uzushio: Run, tmp_path: Path) -> None:
+    done = uzushio("run", write(tmp_path), "--ranks", 1, timeout=240)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    integrals, outflows = (summary["results"][key] for key in ("integrals", "outflows"))
+    assert integrals["heavy"] > 0 and integrals["kinetic_energy"] > 0
+    assert outflows["x-min"]["light"] < -0.01 and abs(outflows["x-max"]["light"]) < 0.01
+    assert outflows["y-max"]["light"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  x-max: {type: far_field, state: rest}\n", "", "the patch 'x-max'"),
+        ("y-max:", "top:", "no patch 'top'"),
+        ("state: jet", "state: jot", "did you mean 'jet'"),
+        ("{heavy: 1}", "{heavy: 0.9}", "their sum is 0.9; it must be 1"),
+        ("{light: 1}", "{hydrogen: 1}", "the species 'hydrogen'"),
+        ("amplitude: 0.02", "amplitude: 0.4", "volume"),
+        ("temperature: 0.9}", "}", "isothermal_wall"),
+        ("    mapping: wavy", "    maping: wavy", "did you mean 'mapping'"),
+    ],
+)
+def test_mistakes_are_named(uzushio: Run, tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in CASE
+    done = uzushio("check", write(tmp_path, CASE.replace(old, new)), timeout=240)
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert message in done.stderr
+
+
+def test_a_flow_that_cannot_be_ends_with_its_place_on_all_ranks(
+    uzushio: Run, tmp_path: Path
+) -> None:
+    wild = CASE.replace("[0.8, 0, 0], pressure: 1.1", "[90, 0, 0], pressure: 1.1").replace(
+        "cfl: 0.5", "cfl: 1.0"
+    )
+    wild = wild.replace("type: inflow", "type: supersonic_inflow").replace(
+        "les:", "numerics: {scheme: keep}\nles:"
+    )
+    done = uzushio(
+        "run", write(tmp_path, wild), "--ranks", 2, "--set", "time.steps=400", timeout=240
+    )
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "zone 'box_" in done.stderr and "density" in done.stderr
