@@ -108,13 +108,37 @@ void check_volumes(MPI_Comm comm, const Decomposition& decomposition, int rank,
                     "coordinates of its corners");
 }
 
-/// Copy geometry of the cells inside a boundary to the ghosts beyond it.
-void copy_beyond(const BoundaryRegion& region, const View<double>& view, const Stagger& stagger,
-                 int layers) {
+/// Copy the volumes of the cells inside a boundary to the ghosts beyond it.
+void copy_volumes(const BoundaryRegion& region, const View<double>& volumes, int layers) {
+    for_indices(region.ghosts(layers),
+                [&](const Index<3>& ghost) { volumes(ghost) = volumes(region.mirrored(ghost)); });
+}
+
+/// Set the area vectors beyond a boundary to the mirror images, in the plane of the boundary's
+/// sides, of those inside; they point towards ascending indices too.
+void mirror_areas(const BoundaryRegion& region, const View<double>& areas, std::size_t axis,
+                  const View<double>& boundary_areas, int layers) {
+    const Face& face = region.patch.face;
+    Stagger stagger{};
+    stagger[axis] = 1;
     for_indices(region.ghosts(layers, stagger), [&](const Index<3>& ghost) {
         const Index<3> inside = region.mirrored(ghost, stagger);
-        for (int c = 0; c < view.components(); ++c)
-            view(ghost, c) = view(inside, c);
+        Index<3> side = ghost;
+        side[face.axis] = face.is_upper() ? region.zone_cells[face.axis] : 0;
+        Vector normal{}; // of the boundary: of one side, or of both beside a side between cells
+        for (const std::int64_t step : {0, -1}) {
+            const Index<3> at = moved(side, axis, step);
+            if ((step == 0 || axis != face.axis) && boundary_areas.box().contains(at))
+                for (std::size_t c = 0; c < 3; ++c)
+                    normal[c] += boundary_areas(at, static_cast<int>(c));
+        }
+        Vector area{};
+        for (std::size_t c = 0; c < 3; ++c)
+            area[c] = areas(inside, static_cast<int>(c));
+        const double twice = 2 * dot(area, normal) / dot(normal, normal);
+        const double sign = axis == face.axis ? -1 : 1;
+        for (std::size_t c = 0; c < 3; ++c)
+            areas(ghost, static_cast<int>(c)) = sign * (area[c] - twice * normal[c]);
     });
 }
 
@@ -147,11 +171,12 @@ Geometry::Geometry(MPI_Comm comm, const Decomposition& decomposition, int rank, 
                                   Reach::edges, uncounted);
     const std::array<Field<double>*, 2> both{&areas_, &volumes_};
     exchange.exchange(both);
-    const auto arrays = staggers(area_spec(ghosts), mesh.dimension());
     for (const NamedRegion& named : boundary_regions(decomposition, rank, ghosts)) {
-        copy_beyond(named.region, volumes_.view(named.region.local), {}, ghosts);
-        for (std::size_t axis = 0; axis < arrays.size(); ++axis)
-            copy_beyond(named.region, areas_.view(named.region.local, axis), arrays[axis], ghosts);
+        const std::size_t local = named.region.local, normal = named.region.patch.face.axis;
+        copy_volumes(named.region, volumes_.view(local), ghosts);
+        for (std::size_t axis = 0; axis < areas_.arrays(); ++axis)
+            mirror_areas(named.region, areas_.view(local, axis), axis, areas_.view(local, normal),
+                         ghosts);
     }
 }
 

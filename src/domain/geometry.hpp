@@ -12,7 +12,7 @@ namespace uzushio::domain {
 ///
 /// Area vectors point towards ascending indices, also in left-handed zones. A mesh of fewer than
 /// three dimensions has the thickness 1 along each unused axis. Ghosts beyond connections are the
-/// donor's; those beyond boundaries are copies of the cells inside.
+/// donor's; those beyond boundaries are mirror images.
 class Geometry {
   public:
     /// Compute and exchange (collective). Throws `MeshError` on all ranks, with zone and cell, if a
