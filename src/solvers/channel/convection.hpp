@@ -6,6 +6,7 @@
 #include "parallel/section_monitor.hpp"
 #include "parallel/section_names.hpp"
 #include "parallel/thread_records.hpp"
+#include "parallel/threads.hpp"
 #include "parallel/traffic.hpp"
 #include "solvers/channel/convection_part.hpp"
 #include "solvers/channel/parameters.hpp"
@@ -46,6 +47,15 @@ class Convection {
     }
     /// Return the transform of the calling thread.
     [[nodiscard]] PlaneTransform& transform() { return parts_.back().transform(); }
+    /// Call `call(transform, planes)` on each thread with its own transform and its planes among
+    /// those of the rank (collective).
+    template <class Call> void on_parts(Call&& call) {
+        parallel::on_threads(threads_, static_cast<int>(parts_.size()), [&](int part) {
+            auto& own = parts_[static_cast<std::size_t>(part)];
+            call(own.transform(), own.planes());
+        });
+        records_.collect();
+    }
     /// Plan the transforms of all threads again with the present wisdom (collective).
     void replan();
     [[nodiscard]] std::size_t bytes() const;

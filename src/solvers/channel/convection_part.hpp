@@ -41,6 +41,8 @@ class ConvectionPart {
     /// Return whether the lowest plane is at a wall: there is no flux from below.
     [[nodiscard]] bool is_at_wall() const { return rank_planes_.begin + planes_.begin == 0; }
 
+    /// Return the planes of this part among those of the rank.
+    [[nodiscard]] parallel::Range planes() const { return planes_; }
     [[nodiscard]] PlaneTransform& transform() { return transform_; }
     [[nodiscard]] const PlaneTransform& transform() const { return transform_; }
     [[nodiscard]] std::size_t bytes() const;

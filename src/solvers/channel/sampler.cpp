@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "solvers/channel/chunks.hpp"
+
 namespace uzushio::channel {
 
 using parallel::AlignedArray;
+using parallel::Range;
 
 namespace {
 
@@ -49,7 +52,8 @@ class Sampler {
   public:
     Sampler(Solver& solver, const std::vector<int>& cells)
         : solver_(solver), cells_(cells), total_(solver.wall().cells()),
-          values_(static_cast<std::size_t>(count * (total_ + 1))) {
+          values_(static_cast<std::size_t>(count * (total_ + 1))),
+          pw_below_(static_cast<std::size_t>(total_)) {
         const auto& modes = solver.transform().modes();
         spectra_x_.resize(cells.size() * 3 * static_cast<std::size_t>(modes.kx));
         spectra_y_.resize(cells.size() * 3 * static_cast<std::size_t>(modes.ky));
@@ -99,7 +103,8 @@ class Sampler {
         const auto planes = solver_.planes();
         const auto square = [](double re, double im) { return re * re + im * im; };
         const bool mean = solver_.grid().plane().rank() == 0;
-        for (int k = 0; k < planes.size(); ++k) {
+        for_chunks(solver_.parameters().threads, planes.size(), 1, [&](int, Range plane) {
+            const int k = plane.begin;
             const int cell = planes.begin + k;
             const double height = wall.height(cell);
             if (mean) {
@@ -123,7 +128,7 @@ class Sampler {
             face_gradients(k);
             if (cell == 0)
                 face_gradients(-1);
-        }
+        });
     }
 
     /// Moments of first derivatives at the upper face of cell k of this rank; k = -1 is the wall.
@@ -165,38 +170,42 @@ class Sampler {
     /// Compute the moments of products in one pass in physical space over cells, each with the next
     /// cell and its two faces.
     void physical_moments() {
-        auto& transform = solver_.transform();
         const auto velocity = solver_.velocity();
         const std::array<Planes, 4> fields = {velocity.u, velocity.v, solver_.pressure(),
                                               velocity.w};
         const int planes = solver_.planes().size();
         const bool top = solver_.planes().end == total_;
-        const std::ptrdiff_t pitch = (transform.modes().mx + 7) / 8 * 8;
-        const auto size = static_cast<std::size_t>(pitch * transform.rows().size());
-        std::array<AlignedArray<double>, 8> physical;
-        for (auto& values : physical)
-            values = AlignedArray<double>(size);
-        for (int k = -1; k < planes; ++k) {
-            for (int f = 0; f < 4; ++f) {
-                const bool face = f == 3;
-                transform.begin_inverse(f, fields[static_cast<std::size_t>(f)], face ? k : k + 1, 1,
-                                        {face ? -1 : 0, face || top ? planes : planes + 1});
+        solver_.on_parts([&](PlaneTransform& transform, Range mine) {
+            const std::ptrdiff_t pitch = (transform.modes().mx + 7) / 8 * 8;
+            const auto size = static_cast<std::size_t>(pitch * transform.rows().size());
+            std::array<AlignedArray<double>, 8> physical;
+            for (auto& values : physical)
+                values = AlignedArray<double>(size);
+            for (int k = mine.begin - 1; k < mine.end; ++k) {
+                for (int f = 0; f < 4; ++f) {
+                    const bool face = f == 3;
+                    transform.begin_inverse(f, fields[static_cast<std::size_t>(f)],
+                                            face ? k : k + 1, 1,
+                                            {face ? -1 : 0, face || top ? planes : planes + 1});
+                }
+                for (int f = 0; f < 4; ++f) {
+                    transform.end_inverse(f);
+                    for (int r = 0; r < transform.rows().size(); ++r)
+                        transform.to_physical(
+                            f, 0, r, physical[static_cast<std::size_t>(f + 4)].data() + r * pitch);
+                }
+                if (k >= mine.begin)
+                    accumulate(transform, k, physical, pitch);
+                for (std::size_t f = 0; f < 4; ++f)
+                    std::swap(physical[f], physical[f + 4]);
             }
-            for (int f = 0; f < 4; ++f) {
-                transform.end_inverse(f);
-                for (int r = 0; r < transform.rows().size(); ++r)
-                    transform.to_physical(
-                        f, 0, r, physical[static_cast<std::size_t>(f + 4)].data() + r * pitch);
-            }
-            if (k >= 0)
-                accumulate(k, physical, pitch);
-            for (std::size_t f = 0; f < 4; ++f)
-                std::swap(physical[f], physical[f + 4]);
-        }
+        });
+        for (int k = 0; k < planes; ++k) // also at faces that another thread has
+            at(pw, solver_.planes().begin + k) += pw_below_[static_cast<std::size_t>(k)];
     }
 
-    void accumulate(int k, std::array<AlignedArray<double>, 8>& physical, std::ptrdiff_t pitch) {
-        const auto& transform = solver_.transform();
+    void accumulate(const PlaneTransform& transform, int k,
+                    std::array<AlignedArray<double>, 8>& physical, std::ptrdiff_t pitch) {
         const auto& modes = transform.modes();
         std::array<double, count> sums{};
         double pressure_below = 0;
@@ -229,7 +238,7 @@ class Sampler {
             at(moment, cell) = mean * sums[static_cast<std::size_t>(moment)];
         for (const int moment : {ww, ulo_w, uup_w, vlo_w, vup_w, ulo_uup_w, vlo_vup_w, pw})
             at(moment, cell + 1) += mean * sums[static_cast<std::size_t>(moment)];
-        at(pw, cell) += mean * pressure_below;
+        pw_below_[static_cast<std::size_t>(k)] = mean * pressure_below;
     }
 
     /// Compute the energy spectra of u, v and the mean of w at the two faces, in one requested
@@ -264,6 +273,7 @@ class Sampler {
     const std::vector<int>& cells_;
     int total_;
     std::vector<double> values_, spectra_x_, spectra_y_;
+    std::vector<double> pw_below_; ///< of each plane of this rank: its part at the face below
 };
 
 } // namespace

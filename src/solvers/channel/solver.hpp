@@ -75,6 +75,8 @@ class Solver {
     [[nodiscard]] const ProcessGrid& grid() const { return grid_; }
     [[nodiscard]] const WallGrid& wall() const { return wall_; }
     [[nodiscard]] PlaneTransform& transform() { return convection_.transform(); }
+    /// Call `call(transform, planes)` on each thread, as `Convection::on_parts`.
+    template <class Call> void on_parts(Call&& call) { convection_.on_parts(call); }
     [[nodiscard]] parallel::Range planes() const { return planes_; }
     [[nodiscard]] Velocity velocity() const { return velocity_; }
     /// Return the pressure plus the mean of w² over the cell (see Convection).
