@@ -134,7 +134,12 @@ class Graph:
             elif not (self.is_number(name) or name in ("x", "y", "z")):
                 numbers = [n for n, v in self.stream.attributes.items() if not isinstance(v, str)]
                 allowed = [*known, *numbers, *NUMBERS, *CONSTANTS, "x", "y", "z"]
-                raise PipelineError(unknown_name(expression.text, name, allowed))
+                short = [self.stream.short_name(other) for other in allowed]
+                raise PipelineError(
+                    unknown_name(expression.text, name, list(dict.fromkeys(allowed + short)))
+                    if "/" in expression.text
+                    else unknown_name(expression.text, name, list(dict.fromkeys(short)))
+                )
         if not fields:
             raise PipelineError(f"'{expression.text}' names no field")
         return fields
@@ -218,17 +223,50 @@ class Graph:
             self._making.pop()
 
     def _make(self, name: str, settings: SourceSettings) -> None:
-        """Add a source."""
-        if settings.expression is not None:
-            node: Node = self._expression(name, settings, FieldExpression(settings.expression))
-        else:
-            for field in settings.fields:
-                self._require(field.partition(".")[0])
-                self._require(field)
-            node = _KINDS.get(settings.kind or "", Graph._velocity)(self, name, settings)
-        self.nodes[name] = node
-        self.stream.quantities[name] = node.quantity
-        self._add_components(node.quantity)
+        """Add a source: a field; one of each mesh if its inputs are fields of several meshes."""
+        expression = None if settings.kind else FieldExpression(settings.expression or "")
+        inputs = settings.fields if expression is None else expression.names
+        for field in inputs:
+            self._require(field.partition(".")[0])
+            self._require(field)
+        for chosen in self._on_each_mesh(inputs):
+            mesh = self.stream.grid_of(next(iter(chosen.values()))).mesh.name if chosen else ""
+            made = f"{mesh}/{name}" if chosen else name
+            if expression is not None:
+                node: Node = self._expression(made, settings, expression, chosen)
+            else:
+                fields = [chosen.get(field, field) for field in settings.fields]
+                on_mesh = settings.model_copy(
+                    update={"of": fields, "label": settings.label or name}
+                )
+                node = _KINDS.get(settings.kind or "", Graph._velocity)(self, made, on_mesh)
+            self.nodes[made] = node
+            self.stream.quantities[made] = node.quantity
+            self._add_components(node.quantity)
+
+    def _on_each_mesh(self, names: Iterable[str]) -> list[dict[str, str]]:
+        """Return for each mesh the fields that stand for names of fields of several meshes.
+
+        One empty mapping if no name is of several meshes.
+
+        Raises:
+            PipelineError: fields are on other meshes than others.
+        """
+        several = {
+            name: {self.stream.grid_of(part).mesh.name: part for part in self.stream.parts(name)}
+            for name in names
+            if len(self.stream.parts(name)) > 1
+        }
+        if not several:
+            return [{}]
+        first = next(iter(several))
+        for name, on_meshes in several.items():
+            if on_meshes.keys() != several[first].keys():
+                raise PipelineError(f"'{name}' and '{first}' are not on the same meshes")
+        return [
+            {name: on_meshes[mesh] for name, on_meshes in several.items()}
+            for mesh in several[first]
+        ]
 
     def _add_components(self, quantity: Field) -> None:
         grid = self.stream.grids[quantity.grid]
@@ -247,21 +285,27 @@ class Graph:
         return Field(name, mesh, grid.association, dtype, components, about, derived=True), grid
 
     def _expression(
-        self, name: str, settings: SourceSettings, expression: FieldExpression
+        self,
+        name: str,
+        settings: SourceSettings,
+        expression: FieldExpression,
+        chosen: Mapping[str, str],
     ) -> Expression:
-        for field in expression.names:
-            self._require(field.partition(".")[0])
-            self._require(field)
-        fields = self.check_expression(expression)
-        quantity, grid = self._quantity(name, settings, fields)
+        """Make an expression; `chosen` are the fields for names of fields of several meshes."""
+        names = self.check_expression(expression, {key: [part] for key, part in chosen.items()})
+        fields = {field: chosen.get(field, field) for field in names}
+        label = settings.model_copy(update={"label": settings.label or name.rpartition("/")[2]})
+        quantity, grid = self._quantity(name, label, list(fields.values()))
         if grid.coordinates is None and {"x", "y", "z"} & set(expression.names) - set(fields):
             raise PipelineError(
                 f"'{expression.text}' names coordinates, and {grid.mesh} is curvilinear; name "
                 f"{grid.coordinate_field}.x, say"
             )
-        of = {field: self.on_grid(field, grid) for field in fields}
+        of = {key: self.on_grid(field, grid) for key, field in fields.items()}
         tried: dict[str, np.ndarray | float] = dict.fromkeys(expression.names, 1.0)
-        tried |= {field: np.ones(1, self.stream.quantity(field).dtype) for field in fields}
+        tried |= {
+            key: np.ones(1, self.stream.quantity(field).dtype) for key, field in fields.items()
+        }
         expression(tried)  # raises for types that do not fit
         return Expression(quantity, grid, of, expression, self.numbers)
 

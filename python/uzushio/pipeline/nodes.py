@@ -55,6 +55,15 @@ def _inside(stored: BoxValues, box: Box) -> np.ndarray:
     return stored[1][box.slices(stored[0].start)]
 
 
+def _means(corners: np.ndarray, axis: int, layers: int) -> np.ndarray:
+    """Return means of neighbours along an axis: positions of elements from those of vertices."""
+    if not layers:
+        return corners
+    count = corners.shape[axis]
+    lower, upper = corners.take(range(count - 1), axis), corners.take(range(1, count), axis)
+    return np.asarray(0.5 * (lower + upper))
+
+
 def _typed(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Convert values to a dtype; without a copy if they have it."""
     return values if values.dtype == dtype else values.astype(dtype)
@@ -143,15 +152,9 @@ class Derivatives(Node):
     """Base of the fields with derivatives, computed by the kernels of `src/pipeline`."""
 
     def __init__(self, quantity: Field, grid: Grid, of: Sequence[str], kind: str) -> None:
-        if grid.coordinates is None and grid.of_elements:
-            raise PipelineError(
-                f"derivatives on the curvilinear mesh {grid.mesh} are of fields at its vertices, "
-                f"and {of[0]} is at its elements; publish it at the vertices, or compute the "
-                "derivative in the solver and publish that"
-            )
-        curvilinear = [grid.coordinate_field] if grid.coordinate_field is not None else []
-        super().__init__(quantity, grid, [*of, *curvilinear])
-        self._fields, self._mesh = tuple(of), grid.coordinate_field
+        corners = grid.corner_field if grid.coordinates is None else None
+        super().__init__(quantity, grid, [*of, *([] if corners is None else [corners])])
+        self._fields, self._mesh = tuple(of), corners
         self._kind = getattr(_core.pipeline.Quantity, kind)
         self.axes: Sequence[int] = (0, 1, 2)  # axes of the stencils
         lines = grid.coordinates
@@ -178,7 +181,11 @@ class Derivatives(Node):
         # A stencil along one axis reads at the points of the box along the other axes.
         lower = [min(low, start) for (low, _), start in zip(ranges, box.start, strict=True)]
         upper = [max(low + n, stop) for (low, n), stop in zip(ranges, box.stop, strict=True)]
-        return dict.fromkeys(self.of, Box.between(lower, upper))
+        read = Box.between(lower, upper)
+        boxes = dict.fromkeys(self.of, read)
+        if self._mesh is not None:
+            boxes[self._mesh] = self.grid.corners(read)
+        return boxes
 
     def _arguments(
         self, box: Box, values: Mapping[str, BoxValues]
@@ -194,8 +201,11 @@ class Derivatives(Node):
         offset = tuple(a - b for a, b in zip(box.start, taken.start, strict=True))
         mesh: list[np.ndarray] = []
         if self._mesh is not None:
-            corners = _typed(_inside(values[self._mesh], taken), self.quantity.dtype)
-            mesh = [corners[..., component] for component in range(3)]
+            corners = _inside(values[self._mesh], self.grid.corners(taken))
+            for axis in range(3 if self.grid.of_elements else 0):
+                corners = _means(corners, axis, self.grid.corner_layers[axis])
+            points = _typed(corners, self.quantity.dtype)
+            mesh = [np.ascontiguousarray(points[..., component]) for component in range(3)]
         return taken, tables, offset, mesh
 
     def _differentiate(

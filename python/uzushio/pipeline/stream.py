@@ -250,6 +250,14 @@ class Stream:
         ]
         return parts or [name]
 
+    def short_name(self, name: str) -> str:
+        """Return NAME for the part MESH/NAME of a field of several meshes; others as they are."""
+        quantity = self.quantities.get(name)
+        if quantity is None or not name.startswith(f"{quantity.mesh}/"):
+            return name
+        short = name.removeprefix(f"{quantity.mesh}/")
+        return short if len(self.parts(short)) > 1 else name
+
     def scalar(self, name: str) -> Field:
         """Return a quantity of one component; raises `PipelineError` for vectors too."""
         quantity = self.quantity(name)
