@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ACTIONS: Registry[type[Action[Any]]] = Registry(
     "the action",
     {
+        "acoustics": "uzushio.pipeline.actions.acoustics:Acoustics",
         "picture": "uzushio.pipeline.actions.picture:Picture",
         "movie": "uzushio.pipeline.actions.movie:Movie",
         "slice": "uzushio.pipeline.actions.layers:Slice",

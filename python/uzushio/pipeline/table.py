@@ -57,8 +57,13 @@ class Table:
         """Rows that were added last, (rows, columns)."""
         return self._last
 
-    def add(self, index: int, time: float, rows: Iterable[Sequence[float]] | np.ndarray) -> None:
-        """Add the rows of a step.
+    def add(
+        self,
+        index: int,
+        time: float | Sequence[float],
+        rows: Iterable[Sequence[float]] | np.ndarray,
+    ) -> None:
+        """Add the rows of a step; `time` is that of all rows, or one for each.
 
         Raises:
             OutputError: the file has other columns. OSError: it cannot be written.
@@ -70,7 +75,9 @@ class Table:
             if not self.begun:
                 truncate_after(self.path, index - 1)
         self.begun = self._checked = True
-        added = np.array([[index, time, *row] for row in rows], float)
+        rows = list(rows)
+        times = np.broadcast_to(time, len(rows))
+        added = np.array([[index, at, *row] for at, row in zip(times, rows, strict=True)], float)
         self._append(_text(added.tolist()))
         self._last = added
 

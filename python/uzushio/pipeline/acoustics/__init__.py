@@ -1,0 +1,1 @@
+"""Far field of sound from a permeable surface: surface, samples, radiation, levels."""
