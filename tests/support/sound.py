@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from made_stream import Formula
 
 #: Ambient pressure.
 PRESSURE = 0.7
@@ -27,7 +28,8 @@ class Sound:
     mach: tuple[float, float, float] = (0.0, 0.0, 0.0)
     wavelength: float = 1.0
     amplitude: float = 1e-6
-    cache: dict[float, np.ndarray] = field(default_factory=dict)
+    _amplitudes: dict[float, np.ndarray] = field(default_factory=dict)
+    _values: dict[float, tuple[float, np.ndarray]] = field(default_factory=dict)
 
     def perturbations(self, points: np.ndarray) -> np.ndarray:
         """Return the complex amplitudes of p', u', v' and w' at points, (n, 3); shape (4, n)."""
@@ -52,15 +54,17 @@ class Sound:
         omega = 2.0 * np.pi / self.wavelength
         return np.asarray((amplitudes * np.exp(1j * omega * time)).real)
 
-    def formula(self, name: str):  # noqa: ANN201
+    def formula(self, name: str) -> Formula:
         """Return density, velocity or pressure as a formula of `Made`."""
 
         def values(time: float, z: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
             points = np.stack([x, y, z], axis=-1)
             key = float(points.sum()) + points.size
-            if key not in self.cache:
-                self.cache[key] = self.perturbations(points.reshape(-1, 3))
-            found = self.at(time, self.cache[key])
+            if key not in self._amplitudes:
+                self._amplitudes[key] = self.perturbations(points.reshape(-1, 3))
+            if self._values.get(key, (None,))[0] != time:
+                self._values[key] = time, self.at(time, self._amplitudes[key])
+            found = self._values[key][1]
             if name == "velocity":
                 return found[1:].T.reshape(points.shape) + np.array(self.mach)
             return found[0].reshape(x.shape) + (1.0 if name == "density" else PRESSURE)
@@ -68,7 +72,7 @@ class Sound:
         return values
 
     @property
-    def formulas(self):  # noqa: ANN201
+    def formulas(self) -> dict[str, Formula]:
         """Formulas of all fields, for `Made`."""
         return {name: self.formula(name) for name in ("density", "velocity", "pressure")}
 

@@ -128,14 +128,16 @@ class Radiation:
     @property
     def complete(self) -> np.ndarray:
         """For each observer the sample at which those end to which all intervals contribute."""
-        return np.maximum(self._sample(self._since(self.until) + self._delays[:, 0]), self.begins)
+        return np.asarray(
+            np.maximum(self._sample(self._since(self.until) + self._delays[:, 0]), self.begins)
+        )
 
     def take(self, stop: int) -> np.ndarray:
         """Remove and return the sums of the samples before `stop`, (observers, samples)."""
         count = max(stop - self.first, 0)
         self.extend(stop)
         taken = self.sums[:, :count].copy()
-        self.sums = self.sums[:, count:]
+        self.sums = self.sums[:, count:].copy()
         self.first += count
         return np.asarray(taken)
 

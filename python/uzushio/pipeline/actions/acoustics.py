@@ -286,9 +286,8 @@ class Acoustics(Action[AcousticsSettings]):
         """Write the samples before `stop` (collective)."""
         held, comm = self._radiation, self.setup.comm
         assert held is not None and self._table is not None
-        with collective(comm):
-            first, complete = held.first, held.complete
-            sums = held.take(stop)
+        first, complete = held.first, held.complete
+        sums = held.take(stop)
         if not sums.shape[1]:
             return
         whole = np.empty_like(sums) if comm.rank == 0 else None
