@@ -126,7 +126,7 @@ def test_times_must_increase(tmp_path: Path) -> None:
     made = Made((LINE, LINE, LINE), monopole().formulas)
     one = action(tmp_path, made)
     made.run(one, [(0, 0.0), (1, 0.1)], close=False)
-    with pytest.raises(PipelineError, match="time of step 2 is 0.1.*needs increasing times"):
+    with pytest.raises(PipelineError, match=r"time of step 2 is 0.1.*needs increasing times"):
         made.run(one, [(2, 0.1)])
 
 
@@ -134,7 +134,7 @@ def test_short_series_are_reported_at_the_end(tmp_path: Path) -> None:
     made = Made((LINE, LINE, LINE), monopole().formulas)
     with pytest.raises(PipelineError, match="it has 3 steps of the surface, and needs at least 4"):
         made.run(action(tmp_path / "3", made), [(step, 0.1 * step) for step in range(3)])
-    with pytest.raises(PipelineError, match="complete samples at the observer mic.* need 32"):
+    with pytest.raises(PipelineError, match=r"complete samples at the observer mic.* need 32"):
         made.run(action(tmp_path / "30", made), [(step, 0.1 * step) for step in range(30)])
     rows = np.loadtxt(tmp_path / "30/it.csv", delimiter=",", skiprows=1)
     assert len(rows) > 10, "the series is written all the same"
