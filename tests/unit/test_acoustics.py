@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from made_stream import Made
-from pydantic import ValidationError
 from sound import PRESSURE, monopole
 
-from uzushio.errors import PipelineError
+from uzushio.errors import PipelineError, SettingsError
 from uzushio.pipeline.acoustics import levels
 from uzushio.pipeline.acoustics.observers import ArcSettings
 from uzushio.pipeline.acoustics.surfaces import SurfaceSettings
@@ -112,7 +111,7 @@ def test_impossible_settings_are_reported_before_the_first_step(
 def test_impossible_sections_are_reported(
     tmp_path: Path, more: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(ValidationError, match=sentence):
+    with pytest.raises(SettingsError, match=sentence):
         action(tmp_path, **more)
 
 
