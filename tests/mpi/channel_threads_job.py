@@ -45,6 +45,15 @@ def fields(solver: core.Solver) -> list[np.ndarray]:
     return [np.array(solver.spectral(name)) for name in "uvwp"]
 
 
+def in_space(solver: core.Solver) -> list[np.ndarray]:
+    output = core.PhysicalOutput(solver)
+    (first, last), (bottom, top) = solver.planes, output.rows
+    values = [np.full((last - first, top - bottom, SIZE[0]), np.nan) for _ in "uvwp"]
+    for name, one in zip("uvwp", values, strict=True):
+        output.write(solver, name, one)
+    return values
+
+
 def sampled(solver: core.Solver) -> dict[str, np.ndarray]:
     """Return samples of the statistics, which rank 0 has (collective)."""
     samples = solver.samples([2, 7])
@@ -68,6 +77,7 @@ def main(py: int, pz: int, scheme: str, transposes: str) -> None:
         other = flow(ranks, scheme, transposes, threads)
         samples, expected = sampled(other), sampled(first)
         found = differences(fields(first), fields(other))
+        found += [f"{d} in space" for d in differences(in_space(first), in_space(other))]
         if other.fastest_rate != first.fastest_rate:
             found.append("rate")
         if comm.rank == 0:

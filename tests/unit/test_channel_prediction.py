@@ -8,7 +8,12 @@ import pytest
 
 from uzushio.errors import CaseError
 from uzushio.solvers.channel.case import ChannelCase
-from uzushio.solvers.channel.decomposition import decompose, predictions
+from uzushio.solvers.channel.decomposition import (
+    core,
+    core_parameters,
+    decompose,
+    predictions,
+)
 from uzushio.tuning.steps import with_point
 
 
@@ -106,3 +111,21 @@ def test_more_latency_and_a_lower_rate_take_longer(scheme: str) -> None:
 
     assert seconds() < seconds(latency=1e-3)
     assert seconds() < seconds(rate=1e8)
+
+
+def test_threads_share_the_computing(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = case((128, 128, 128), py=1, pz=1)
+    alone = decompose(flow, 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    shared = decompose(flow, 1)
+    assert shared.computing == pytest.approx(alone.computing / 4, rel=0.01)
+    # Three more threads have ten complex planes and six real ones, fluxes and some rows each.
+    planes = 3 * (10 * 16 * (64 + 4) * 192 + 6 * 8 * 192 * 192)
+    assert planes < shared.memory - alone.memory < 1.2 * planes
+
+
+def test_a_rank_has_at_least_one_thread() -> None:
+    parameters = core_parameters(case((32, 32, 32)), 1, 1, "pipelined")
+    parameters.threads = 0
+    with pytest.raises(ValueError, match="a rank can have 1 to 1024 threads, not 0"):
+        core.estimate(parameters)
