@@ -205,6 +205,23 @@ def test_pipeline_of_numbers(uzushio: Run, stored: Path, tmp_path: Path) -> None
             np.testing.assert_allclose(found[column], values, rtol=1e-8, atol=1e-9)
 
 
+def test_pipeline_of_sound(python: Path, uzushio: Run, tmp_path: Path) -> None:
+    """On stored steps: at right angles to a dipole in a wind there is no sound."""
+    (text,), (script,) = blocks("pipeline_of_sound", "yaml"), blocks("pipeline_of_sound", "python")
+    ((command,),) = map(words_of, blocks("pipeline_of_sound", "sh"))
+    (tmp_path / "sound.yaml").write_text(text)
+    (tmp_path / "dipole.py").write_text(script)
+    subprocess.run([python, "dipole.py"], cwd=tmp_path, check=True, timeout=60)
+    done = uzushio(*command[1:], timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "failed" not in done.stderr
+    table = (tmp_path / "sound/acoustics-levels.csv").read_text().splitlines()
+    levels = [float(line.split(",")[-1]) for line in table[1:]]
+    assert len(levels) == 38 and max(levels[1:]) - levels[1] > 30.0
+    for name in ("acoustics", "acoustics-spectra", "acoustics-levels"):
+        assert Image.open(tmp_path / f"sound/{name}.png").size[0] > 300
+
+
 def test_pipeline_of_pictures(uzushio: Run, stored: Path, tmp_path: Path) -> None:
     (text,) = blocks("pipeline_of_pictures", "yaml")
     (tmp_path / "pipeline.yaml").write_text(text)

@@ -31,6 +31,8 @@ class Results:
         self._setup, self._name, self._settings = setup, name, settings
         #: Units of time and pressure in the stream.
         self.units = ("", "")
+        #: Reference curves of the levels.
+        self.references: list[tuple[np.ndarray, np.ndarray, str]] = []
         #: Overall levels by observer, dB; after `write`.
         self.levels: dict[str, float] = {}
 
@@ -67,7 +69,9 @@ class Results:
         spectra = [levels.power_spectrum(one * given.pascals, step, length) for one in series]
         frequencies = spectra[0][0]
         densities = [levels.decibels(density) for _, density in spectra]
-        overall = [levels.overall_level(*one, given.band) for one in spectra]
+        # Of the whole series: short segments would lose low frequencies.
+        whole = [levels.power_spectrum(one * given.pascals, step, len(one)) for one in series]
+        overall = [levels.overall_level(*one, given.band) for one in whole]
         self.levels = dict(zip(names, overall, strict=True))
         folder = self._setup.folder
         _write(
@@ -100,7 +104,7 @@ class Results:
             ),
             f", lines {width:.3g} Hz apart",
         )
-        self._draw("-levels", self._level_chart(overall))
+        self._draw("-levels", self._level_chart(overall), curves=self.references)
 
     def _level_chart(self, overall: Sequence[float]) -> Chart:
         """Return levels over the angles of the arcs; without arcs, over the observers."""
@@ -118,11 +122,20 @@ class Results:
             first += arc.observers
         return Chart(ChartAxis("angle", "degrees"), _LEVEL, tuple(curves))
 
-    def _draw(self, kind: str, chart: Chart, more: str = "") -> None:
+    def _draw(
+        self,
+        kind: str,
+        chart: Chart,
+        more: str = "",
+        curves: Sequence[tuple[np.ndarray, np.ndarray, str]] = (),
+    ) -> None:
         title = (self._settings.title or self._name) + more
         budget = TimeBudget.of(self._setup)
-        figure = FigureFile(self._setup.folder, f"{self._name}{kind}", self._settings, budget)
-        figure.draw(title, chart.paint, now=True)
+        settings = self._settings
+        if kind != "-levels":
+            settings = settings.model_copy(update={"scale": {}, "limits": {}, "labels": {}})
+        figure = FigureFile(self._setup.folder, f"{self._name}{kind}", settings, budget)
+        figure.draw(title, chart.paint, curves, now=True)
 
 
 def _write(path: Path, columns: Sequence[str], rows: np.ndarray) -> None:

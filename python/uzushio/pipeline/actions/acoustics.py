@@ -145,6 +145,7 @@ class Acoustics(Action[AcousticsSettings]):
         begun = self._table is not None and self._table.begun
         columns = [f"pressure at {name}" for name in settings.observers]
         self._table = Table(self.setup.folder / f"{self.name}.csv", columns, begun)
+        self._results.references = [one.curve(self.setup.base) for one in settings.compare]
         self._results.units = (stream.time_unit, stream.quantity(meshes[0][-1]).unit)
         return [need for need in self._needs if need is not None]
 
