@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "domain/mesh_error.hpp"
+#include "domain/zone_parts.hpp"
 
 namespace uzushio::domain {
 namespace {
@@ -11,6 +12,16 @@ namespace {
 /// Return whether the framework fills the ghosts of a field.
 bool has_ghosts(const FieldDeclaration& field) {
     return field.spec.ghosts > 0 && (is_evolved(field) || is_derived(field));
+}
+
+/// Return the ghost layers of all arrays that are exchanged.
+int exchanged_layers(const SolverDeclaration& declaration) {
+    int layers = 0;
+    for (const auto& group : exchange_groups(declaration))
+        for (const FieldSpec& spec : group)
+            layers += spec.ghosts * spec.components *
+                      static_cast<int>(staggers(spec, declaration.mesh->dimension()).size());
+    return layers;
 }
 
 } // namespace
@@ -36,7 +47,13 @@ bool is_patch_condition(const SolverDeclaration& declaration, const std::string&
 }
 
 Decomposition decompose(const SolverDeclaration& declaration, int ranks) {
-    const PartCounts& counts = declaration.counts;
+    PartCounts counts = declaration.counts;
+    const auto& axis = declaration.slab_axis;
+    if (counts == PartCounts{} && axis &&
+        are_slabs_cheaper(*declaration.mesh, *axis, ranks, exchanged_layers(declaration))) {
+        counts = {1, 1, 1};
+        counts[*axis] = ranks;
+    }
     if (counts == PartCounts{})
         return Decomposition::multiblock(declaration.mesh, ranks, declaration.max_imbalance);
     Decomposition found = Decomposition::cartesian(declaration.mesh, counts);

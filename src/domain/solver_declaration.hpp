@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,8 @@ struct SolverDeclaration {
     std::vector<std::string> patch_conditions{};
     /// Blocks along the axes of the only zone, one for each rank; zero: see `multiblock`.
     PartCounts counts{};
+    /// Axis across which `project` needs slabs, and moves values to them from other blocks.
+    std::optional<std::size_t> slab_axis{};
 };
 
 /// Check a solver's declaration. Throws `MeshError` or `std::invalid_argument` if it is invalid.

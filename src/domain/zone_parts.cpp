@@ -26,4 +26,20 @@ std::vector<Box<3>> zone_parts(const Mesh& mesh, int zone, int parts) {
     return boxes;
 }
 
+bool are_slabs_cheaper(const Mesh& mesh, std::size_t axis, int ranks, int layers) {
+    const Index<3>& cells = mesh.zone(0).cells;
+    if (ranks == 1 || cells[axis] < ranks)
+        return false;
+    const auto periodic = periodic_axes(mesh, 0);
+    const PartCounts counts = min_surface_counts(cells, ranks, periodic);
+    if (counts == PartCounts{})
+        return true;
+    PartCounts slabs{1, 1, 1};
+    slabs[axis] = ranks;
+    const std::int64_t more =
+        surface_between(cells, slabs, periodic) - surface_between(cells, counts, periodic);
+    const std::int64_t moved = 2 * Box<3>::of(cells).volume() * (ranks - 1) / ranks;
+    return 2 * layers * more <= moved;
+}
+
 } // namespace uzushio::domain

@@ -122,6 +122,14 @@ std::string why_no_fft(const Equation& equation) {
 
 bool is_fft_fast(const Equation& equation) { return are_modes_fast(axes_of(equation)); }
 
+std::optional<std::size_t> slab_axis(std::string_view solver, const Equation& equation) {
+    const bool direct = solver == "fft" || solver == "fft/partitioned" ||
+                        (solver == "auto" && is_fft_fast(equation));
+    if (!direct || !why_no_fft(equation).empty())
+        return {};
+    return ModeSolver::order_of(axes_of(equation))[2];
+}
+
 std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,
                                               parallel::Traffic& traffic,
                                               parallel::SectionMonitor& sections,

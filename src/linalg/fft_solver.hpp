@@ -2,8 +2,11 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "linalg/equation.hpp"
 #include "linalg/linear_solver.hpp"
@@ -19,6 +22,11 @@ namespace uzushio::linalg {
 
 /// Return whether it is faster than iterations: it transforms no long stretched axis by a matrix.
 [[nodiscard]] bool is_fft_fast(const Equation& equation);
+
+/// Return the axis across which ranks hold slabs, if a solver of this name (see `solver_names`) is
+/// direct for an equation with a constant coefficient.
+[[nodiscard]] std::optional<std::size_t> slab_axis(std::string_view solver,
+                                                   const Equation& equation);
 
 /// Return the direct solver: transforms along two axes (`AxisTransform`; with a matrix where cells
 /// are stretched), and tridiagonal systems along the third, which may be stretched. The values of x

@@ -8,6 +8,7 @@
 #include "domain/halo_plan.hpp"
 #include "domain/mesh_error.hpp"
 #include "domain/process_counts.hpp"
+#include "domain/zone_parts.hpp"
 #include "support/cylinder_mesh.hpp"
 #include "support/oriented_zones.hpp"
 
@@ -92,6 +93,17 @@ TEST(Decomposition, CutsABoxIntoTheGivenNumberOfBlocks) {
     EXPECT_EQ(pencils.block(pencils.blocks_of(2)[0]).cells, (Box<3>{{0, 2, 0}, {4, 4, 5}}));
     EXPECT_THROW(static_cast<void>(Decomposition::cartesian(mesh, {1, 1, 6})), MeshError);
     EXPECT_THROW(static_cast<void>(Decomposition::cartesian(mesh, {0, 1, 1})), MeshError);
+}
+
+TEST(Decomposition, PrefersSlabsWhereMovingValuesCostsMore) {
+    const auto flat = box_mesh({64, 64, 32}, {true, true, false});
+    // Two ranks: 4096 cell sides instead of 2 x 2048 of a periodic axis; 131 072 values are moved.
+    EXPECT_TRUE(are_slabs_cheaper(*flat, 2, 2, 8));
+    // 64 ranks: 63 x 4096 sides of slabs against 9 x 4096 of 4 x 4 x 4 blocks; 516 096 values.
+    const auto cube = box_mesh({64, 64, 64}, {false, false, false});
+    EXPECT_FALSE(are_slabs_cheaper(*cube, 2, 64, 8));
+    EXPECT_FALSE(are_slabs_cheaper(*flat, 2, 33, 8)) << "there are 32 planes";
+    EXPECT_FALSE(are_slabs_cheaper(*flat, 2, 1, 8));
 }
 
 TEST(Decomposition, CountsMessagesAndBytesOfAnExchangeOfACube) {

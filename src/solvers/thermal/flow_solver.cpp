@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 
 #include "domain/halo_exchange.hpp"
 #include "domain/parts.hpp"
+#include "linalg/fft_solver.hpp"
 #include "solvers/thermal/boundary_conditions.hpp"
 #include "solvers/thermal/eddy_viscosity.hpp"
 #include "solvers/thermal/sources.hpp"
@@ -44,6 +46,13 @@ domain::SolverDeclaration FlowSolver::declare() const {
     result.scheme = flow_.time_scheme;
     result.uses_centres = false;
     result.counts = flow_.counts;
+    if (flow_.bodies.empty()) {
+        linalg::Equation pressure{.decomposition = std::make_shared<domain::Decomposition>(
+                                      domain::Decomposition::cartesian(result.mesh, 1))};
+        for (const auto& [name, condition] : flow_.faces)
+            pressure.conditions[name] = linalg::Condition::neumann;
+        result.slab_axis = linalg::slab_axis(flow_.solver, pressure);
+    }
 
     domain::FieldDeclaration velocity;
     velocity.spec.name = velocity_name;

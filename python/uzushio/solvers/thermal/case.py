@@ -249,7 +249,11 @@ class Numerics(Section):
 
 
 class Decomposition(Section):
-    """Blocks along the axes, one for each rank. If none is given, blocks have the least surface."""
+    """Blocks along the axes, one for each rank.
+
+    If none is given, they are slabs for a direct solver of the pressure, or have the least surface,
+    whichever sends less.
+    """
 
     px: Annotated[int, Field(ge=0)] | None = Field(
         None, description="blocks along x; 0 or null: automatic"

@@ -38,7 +38,7 @@ class ThermalSubject(Subject):
 
     room = "thermal"
     #: The model knows neither the transforms nor the convergence of the pressure solvers.
-    trust = 3.0
+    trust = 3.2
 
     def __init__(self, case: ThermalCase, ranks: int) -> None:
         self.case, self.ranks = case, ranks
