@@ -51,6 +51,21 @@ ENTRIES = [
     Entry("heated-channel", "heated", "temperature", 20, _cells(12, x=96, y=12)),
     Entry("cylinder", "cylinder", "vorticity", 50, _cells(20, x=64, y=48)),
     Entry("sphere", "sphere", "velocity", 10, _cells(3, x=32, y=16, z=16)),
+    Entry(
+        "jet",
+        "jet",
+        "waves",
+        100,
+        {
+            "grid.jet.core_cells": 5,
+            "grid.jet.inner_cells": 5,
+            "grid.jet.outer_cells": 12,
+            "grid.jet.axial_cells": 36,
+            "grid.jet.lip_spacing": 0.06,
+            "grid.jet.exit_spacing": 0.12,
+            "time.steps": 300,
+        },
+    ),
     Entry("rayleigh-benard", "rayleigh-benard", "plumes", 20, _cells(0.08, x=24, y=24, z=12)),
     Entry("heated-room", "heated-room", "plume", 20, _cells(20, x=20, y=15, z=12)),
 ]

@@ -281,50 +281,70 @@ double bend(double below, double here, double above) {
 
 } // namespace
 
+// By rows, one axis after the other: sums over the sides of a cell, and the largest bends.
 void set_sensor(const JetParameters& flow, const FlowBlock& block, const Box<3>& cells,
                 const View<double>& sensor) {
     const auto axes = static_cast<std::size_t>(flow.mesh->dimension());
-    const View<const double>& q = block.primitive;
-    domain::for_indices(cells, [&](const Index<3>& at) {
-        double divergence = 0, pressure_bend = 0, jump = 0, area = 0;
-        Vector curl{};
+    const int species = flow.gas.size();
+    RowBuffers rows;
+    rows.reserve(8, cells.extent(0));
+    domain::for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+        double* __restrict const divergence = rows[0];
+        double* __restrict const cx = rows[1]; // of the curl
+        double* __restrict const cy = rows[2];
+        double* __restrict const cz = rows[3];
+        double* __restrict const area = rows[4];
+        double* __restrict const pressure_bend = rows[5];
+        double* __restrict const jump = rows[6];
+        double* __restrict const bends = rows[7]; // of the species
+        for (std::size_t k = 0; k < 7; ++k)
+            std::fill_n(rows[k], size, 0.);
+        const auto value = [&](int component) { return &block.primitive(first, component); };
+        const double* __restrict const u = value(Primitive::u);
+        const double* __restrict const v = value(Primitive::v);
+        const double* __restrict const w = value(Primitive::w);
+        const double* __restrict const p = value(Primitive::pressure);
+        const double* __restrict const rho = value(Primitive::density);
         for (std::size_t a = 0; a < axes; ++a) {
-            const Index<3> below = moved(at, a, -1), above = moved(at, a, 1);
-            const View<const double>& s = block.areas[a];
-            double squares = 0;
-            for (std::size_t c = 0; c < 3; ++c) {
-                const std::size_t d = (c + 1) % 3, e = (c + 2) % 3;
-                const auto value = [&](const Index<3>& cell, std::size_t component) {
-                    return q(cell, static_cast<int>(component));
+            const std::int64_t s = block.primitive.strides()[a], t = block.areas[a].strides()[a];
+            const double* __restrict const x = &block.areas[a](first, 0);
+            const double* __restrict const y = &block.areas[a](first, 1);
+            const double* __restrict const z = &block.areas[a](first, 2);
+            for (std::int64_t n = 0; n < size; ++n) {
+                const auto through = [&](const double* q, const double* side) {
+                    return 0.5 * (q[n + s] * side[n + t] - q[n - s] * side[n]);
                 };
-                const auto upper = [&](std::size_t n) { return s(above, static_cast<int>(n)); };
-                const auto lower = [&](std::size_t n) { return s(at, static_cast<int>(n)); };
-                divergence += 0.5 * (value(above, c) * upper(c) - value(below, c) * lower(c));
-                curl[c] += 0.5 * (upper(d) * value(above, e) - lower(d) * value(below, e) -
-                                  upper(e) * value(above, d) + lower(e) * value(below, d));
-                squares += upper(c) * upper(c);
+                divergence[n] += through(u, x) + through(v, y) + through(w, z);
+                cx[n] += through(w, y) - through(v, z);
+                cy[n] += through(u, z) - through(w, x);
+                cz[n] += through(v, x) - through(u, y);
+                area[n] +=
+                    std::sqrt(x[n + t] * x[n + t] + y[n + t] * y[n + t] + z[n + t] * z[n + t]);
+                pressure_bend[n] = std::max(pressure_bend[n], bend(p[n - s], p[n], p[n + s]));
+                jump[n] = std::max(jump[n], bend(rho[n - s], rho[n], rho[n + s]));
             }
-            area += std::sqrt(squares);
-            const auto of = [&](int component) {
-                return bend(q(below, component), q(at, component), q(above, component));
-            };
-            pressure_bend = std::max(pressure_bend, of(Primitive::pressure));
-            jump = std::max(jump, of(Primitive::density));
-            double species = 0;
-            for (int n = 0; flow.gas.size() > 1 && n < flow.gas.size(); ++n)
-                species += std::abs(block.conserved(above, n) / q(above, Primitive::density) -
-                                    2 * block.conserved(at, n) / q(at, Primitive::density) +
-                                    block.conserved(below, n) / q(below, Primitive::density));
-            jump = std::max(jump, 0.125 * species);
+            if (species == 1)
+                continue;
+            std::fill_n(bends, size, 0.);
+            for (int k = 0; k < species; ++k) {
+                const double* __restrict const part = &block.conserved(first, k);
+                for (std::int64_t n = 0; n < size; ++n)
+                    bends[n] += std::abs(part[n + s] / rho[n + s] - 2 * (part[n] / rho[n]) +
+                                         part[n - s] / rho[n - s]);
+            }
+            for (std::int64_t n = 0; n < size; ++n)
+                jump[n] = std::max(jump[n], 0.125 * bends[n]);
         }
-        // Both are compared with a thousandth of the speed of sound across a cell.
-        const double sound =
-            1e-3 * std::sqrt(q(at, Primitive::pressure) / q(at, Primitive::density));
-        const double square = divergence * divergence;
-        const double rotation = curl[0] * curl[0] + curl[1] * curl[1] + curl[2] * curl[2];
-        const double ducros =
-            divergence < 0 ? square / (square + rotation + sound * sound * area * area) : 0;
-        sensor(at) = std::max(ducros * ramp(pressure_bend, 0.001, 0.005), ramp(jump, 0.02, 0.04));
+        double* __restrict const out = &sensor(first);
+        for (std::int64_t n = 0; n < size; ++n) {
+            // Both are compared with a thousandth of the speed of sound across a cell.
+            const double sound = 1e-6 * p[n] / rho[n] * area[n] * area[n];
+            const double square = divergence[n] * divergence[n];
+            const double rotation = cx[n] * cx[n] + cy[n] * cy[n] + cz[n] * cz[n];
+            const double ducros = divergence[n] < 0 ? square / (square + rotation + sound) : 0;
+            out[n] =
+                std::max(ducros * ramp(pressure_bend[n], 0.001, 0.005), ramp(jump[n], 0.02, 0.04));
+        }
     });
 }
 
