@@ -41,7 +41,7 @@ def measure(grid: dict[str, int], steps: int, folder: str) -> Result | None:
     Args:
         grid: entries of the case's grid that differ.
         steps: number of steps from that of the first picture.
-        folder: of the publisher.
+        folder: folder of the publisher.
     """
     from time import perf_counter
 

@@ -206,9 +206,9 @@ def over_link(
     Args:
         browser: Chromium.
         stored: steps that are shown.
-        rate: of the link in Mbit/s.
+        rate: rate of the link in Mbit/s.
         trip: round-trip time in ms.
-        seconds: of each measurement.
+        seconds: duration of each measurement.
     """
     link = dict(offline=False, latency=trip, downloadThroughput=rate * 1e6 / 8)
     rows = []

@@ -61,13 +61,13 @@ class DrawingSide:
 
     Attributes:
         exchange: state shared with the gateway.
-        description: of the stream.
+        description: description of the stream.
         requests: all requests that were drawn.
         probes: all positions of the pointer.
         fails: request -> message and path of a failure, or None.
         steering: what can be steered; None: nothing is said about it.
         steered: requests of pages to the run, without those for the right to steer.
-        seconds: of each picture.
+        seconds: duration of each picture.
         dropped: steps that are no longer kept.
         plots: all requests for plots.
         waves: amplitude of waves of grey around the colour, which are 0 in the middle.

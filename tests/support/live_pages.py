@@ -97,10 +97,10 @@ class Live:
         """Open a page in a context of its own, and wait for its first picture.
 
         Args:
-            address: of the page; a new one if None.
+            address: address of the page; a new one if None.
             wait: whether to wait for the picture.
             scripts: run before those of the page.
-            options: of the context.
+            options: options of the context.
         """
         options.setdefault("viewport", {"width": 1280, "height": 720})
         context = self.browser.new_context(**options)

@@ -38,7 +38,7 @@ class Painter:
     """Drawing side: a thread that paints the requested views.
 
     Attributes:
-        seconds: of each picture.
+        seconds: duration of each picture.
         noise: whether pictures are incompressible.
         requests: all requests that were taken.
     """

@@ -95,7 +95,7 @@ def image(
         axes: axes, whose grid is removed.
         values: values, the second axis upwards.
         ends: positions of the left, right, lowest and highest points.
-        options: of `Axes.imshow`.
+        options: keyword arguments of `Axes.imshow`.
     """
     axes.grid(False)
     rows, columns = values.shape

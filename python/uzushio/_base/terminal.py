@@ -71,7 +71,7 @@ class ProgressOutput:
     Args:
         columns: width of the terminal; 0: no terminal.
         enabled: whether anything is printed.
-        text: of the bar before the first `show`.
+        text: text of the bar before the first `show`.
     """
 
     def __init__(self, columns: int, enabled: bool, text: str = "") -> None:

@@ -201,7 +201,7 @@ class RunResults(ResultWriter):
     """Statistics, figures and summary of a run of a solver in its current state.
 
     Attributes:
-        case, solver, average: of the run.
+        case, solver, average: objects of the run.
     """
 
     kind = "run"

@@ -27,7 +27,7 @@ class RunPace:
         end_step: number of the last step.
         end_time: time at which the run stops.
         seconds_per_step: wall-clock time of a step of the solver.
-        seconds_waited: of these, the time in which the solver waits for readers.
+        seconds_waited: share of these in which the solver waits for readers.
         seconds_left: estimated wall-clock time to the end of the run.
     """
 

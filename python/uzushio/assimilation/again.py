@@ -33,7 +33,7 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
 
     Args:
         run: its folder.
-        overrides: of the case there.
+        overrides: overrides of the case there.
         comm: all ranks.
         options: `restart` is the folder or checkpoint.
 

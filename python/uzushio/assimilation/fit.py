@@ -48,11 +48,11 @@ class TimeFit:
         step: step of the run.
         time: its time.
         values: number of observations.
-        innovation_mean: of (o − b) / sigma.
+        innovation_mean: mean of (o − b) / sigma.
         innovation_rms: root mean square of it.
-        residual_mean: of (o − a) / sigma.
-        chi_square: of ((o − a) / sigma)².
-        desroziers: of (o − a)(o − b) / sigma².
+        residual_mean: mean of (o − a) / sigma.
+        chi_square: mean of ((o − a) / sigma)².
+        desroziers: mean of (o − a)(o − b) / sigma².
     """
 
     step: int

@@ -65,7 +65,7 @@ class LbfgsMemory:
         """Create an empty memory.
 
         Args:
-            space: of the vectors.
+            space: control space of the vectors.
             size: maximum number of pairs.
             metric: see above.
         """

@@ -88,7 +88,7 @@ def states_that_fit(
     """Return the number of states that each rank can keep, the same on all (collective).
 
     Args:
-        model: of this rank.
+        model: model of this rank.
         comm: all ranks of the job.
         budget: bytes a rank; None: a share of the free memory.
         reserved: bytes that this rank will allocate beside them.

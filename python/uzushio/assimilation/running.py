@@ -27,7 +27,7 @@ class ParameterEstimate:
         sd: its standard deviation: the spread of an ensemble if there was one, otherwise from the
             curvature of J; None if it is not known.
         first_guess: value at the start of the search.
-        truth: of a twin experiment, or None.
+        truth: true value in a twin experiment, or None.
         note: why there is no standard deviation, or a remark on it.
     """
 
@@ -43,8 +43,8 @@ class AssimilationResult(JobResult):
     """Results of an assimilation; see `assimilate`.
 
     Attributes:
-        folder: of the assimilation.
-        case: of it.
+        folder: folder of the assimilation.
+        case: its case.
         status: 0 when the search ended, 128 plus the signal when it was stopped, 1 when it ended
             and a result could not be written.
     """

@@ -25,11 +25,11 @@ class Mesh:
         name: name of the mesh.
         elements: all elements.
         dimension: number of axes in use, counted from x; the others have one vertex.
-        origin: of a uniform mesh: (z, y, x) of the vertex with the indices 0.
-        spacing: of a uniform mesh, along z, y, x.
+        origin: coordinates (z, y, x) of the vertex with the indices 0 of a uniform mesh.
+        spacing: distances of the vertices of a uniform mesh along z, y, x.
         coordinates: along z, y and x of all vertices, three 1-D arrays; None if curvilinear.
-        coordinate_field: of a curvilinear mesh: the vertex field with components x, y, z.
-        blocks: of a solver: this rank's boxes of elements or vertices, disjoint from those of all
+        coordinate_field: vertex field with the coordinates x, y, z of a curvilinear mesh.
+        blocks: boxes of elements or vertices of a solver on this rank, disjoint from those of all
             ranks; a box may be empty. All other attributes are equal on all ranks.
         blocks_of: whether `blocks` are elements, whose vertices neighbours share, or vertices.
     """

@@ -84,7 +84,7 @@ def reoriented(vertices: np.ndarray, transform: Triple) -> np.ndarray:
     """Return vertices (k, j, i, 3) of a zone with other axes.
 
     Args:
-        vertices: of the zone.
+        vertices: coordinates of the vertices of the zone.
         transform: entry a is the new axis, from 1, along which axis a runs; negative if reversed.
     """
     back = [abs(entry) - 1 for entry in inverse(transform)]

@@ -99,7 +99,7 @@ def jet_grid(
         nozzle: length of the nozzle in the grid; 0: the inflow is the exit.
         wall: thickness of the nozzle's wall; 0: a surface.
         core: half of the diagonal of the core's square, relative to the radius.
-        roundness: of the sides of the core, from 0, straight, to 1, arcs of a circle.
+        roundness: curvature of the sides of the core, from 0, straight, to 1, arcs of a circle.
         core_cells: cells along a side of the core, a quarter of those around the jet.
         inner_cells: cells from the core to the radius.
         wall_cells: cells across the wall, behind its end; None: as wide as those at the lip.

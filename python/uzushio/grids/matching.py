@@ -45,7 +45,7 @@ def find_connections(
 
     Args:
         grid: the grid, to which the connections are added.
-        translation: of periodic connections: vertices coincide after it.
+        translation: shift of periodic connections: vertices coincide after it.
         tolerance: maximum distance of two vertices, relative to the shortest edge of their sides.
 
     Returns:

@@ -64,7 +64,7 @@ class Patch:
         """Return a view of the patch's vertices.
 
         Args:
-            vertices: of the zone, (k, j, i, 3).
+            vertices: coordinates of the vertices of the zone, (k, j, i, 3).
             layer: number of layers of cells between the face and the returned vertices.
 
         Returns:

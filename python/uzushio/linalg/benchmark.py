@@ -27,10 +27,11 @@ class Problem:
 
     Attributes:
         cells: along x, y, z.
-        conditions: of x, y, z.
+        conditions: conditions at the boundaries of x, y, z.
         variable: whether the coefficient varies tenfold.
-        stretching: of the axes that are not periodic, finer at both ends (tanh); 0: cubes.
-        tolerance: of the relative residual.
+        stretching: stretching of the axes that are not periodic, finer at both ends (tanh); 0:
+            cubes.
+        tolerance: limit of the relative residual.
         repeats: number of solves of each solver; the fastest counts.
     """
 
@@ -70,7 +71,7 @@ class Timing:
 
     Attributes:
         solver: name.
-        seconds: of the fastest solve, maximum of the ranks.
+        seconds: duration of the fastest solve, maximum of the ranks.
         rate: cells a second for each thread of each rank.
         moved: bytes that a solve moves between memory and processors by theory, for each cell.
         predicted: seconds in which STREAM's triad moves them.
@@ -78,7 +79,7 @@ class Timing:
         iterations: number; 0 for a direct solver.
         residual: norm of f - A x over the norm of f; 0 for a direct solver.
         converged: whether the tolerance was reached.
-        bytes: of the arrays of all ranks, for each cell.
+        bytes: size of the arrays of all ranks, for each cell.
         efficiency: seconds of one rank alone over the product of ranks and their seconds.
     """
 

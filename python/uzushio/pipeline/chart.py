@@ -17,8 +17,8 @@ class ChartAxis:
     """Axis of a chart.
 
     Attributes:
-        name: of the quantity; symbols are between $, as in matplotlib. May be empty.
-        unit: of the quantity; empty if it is not known.
+        name: name of the quantity; symbols are between $, as in matplotlib. May be empty.
+        unit: unit of the quantity; empty if it is not known.
         log: whether the axis is logarithmic.
         limits: lower and upper end; None: those of the values.
     """
@@ -37,7 +37,7 @@ class Curve:
         name: for the legend.
         x: positions on the horizontal axis, shape (n,).
         y: values, shape (n,); NaN where there is none.
-        unit: of the values, if those of the curves differ.
+        unit: unit of the values, if those of the curves differ.
     """
 
     name: str

@@ -63,7 +63,7 @@ class Part:
         fields: by name, arrays (z, y, x), components last if there are several, of the box
             `stored`. Read-only, strided, possibly the solver's own memory: no reference to them
             may remain when `Action.run` returns.
-        corners: of a curvilinear grid: coordinates x, y, z of the stored points, (z, y, x, 3); with
+        corners: coordinates x, y, z of the stored points of a curvilinear grid, (z, y, x, 3); with
             `Need.corners` those of the vertices of the stored elements.
     """
 

@@ -29,7 +29,7 @@ class Grid:
 
     Attributes:
         mesh: the mesh.
-        association: of the values.
+        association: location of the values.
         periodic: periodic axes, such as "xy", from the stream's attribute of this name.
         repeats: for vertices: whether the last along periodic axes coincides with the first, as in
             a mesh with values at its elements.

@@ -210,7 +210,7 @@ class StepValues:
         """Compute sources on all tiles; a failure on one rank counts on all.
 
         Args:
-            names: of the sources, each after its inputs.
+            names: names of the sources, each after its inputs.
             kept: fields whose values stay after their last use here; None: all.
         """
         failed: dict[str, str] = {}

@@ -52,7 +52,7 @@ class LocalSearch:
         machine: nodes and network.
         pattern: messages of the job.
         available: nodes of the job.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
 
     def __init__(

@@ -60,11 +60,11 @@ def draw(
             coordinates; values under the mask of a masked array of NumPy are drawn as NaN.
         view: a `View`, one or several layers, or a mapping as in a pipeline's file.
             None: slices through the middle of the first field.
-        coordinates: of the points along z, y and x, or y and x, increasing; those of xarray's
-            arrays if not given, or else 0, 1, 2, ….
+        coordinates: coordinates of the points along z, y and x, or y and x, increasing; those of
+            xarray's arrays if not given, or else 0, 1, 2, ….
         size: columns and rows of pixels; the view's if None.
-        time: of the step, for the title and the time stamp; xarray's coordinate `time` if there is
-            one.
+        time: time of the step, for the title and the time stamp; xarray's coordinate `time` if
+            there is one.
         step: number of the step.
         units: units of fields by name; the attribute `units` of xarray's arrays if None.
         labels: labels of fields in legends, by name.

@@ -43,7 +43,7 @@ def flat_axis(bounds: Sequence[tuple[float, float]]) -> int | None:
     """Return the axis along which a domain is flat, as one of two dimensions; None if solid.
 
     Args:
-        bounds: of the domain along x, y and z.
+        bounds: bounds of the domain along x, y and z.
     """
     extents = [high - low for low, high in bounds]
     thin, middle, _ = sorted(extents)
@@ -164,7 +164,7 @@ class Viewpoint(Section):
         then `zoom` times nearer.
 
         Args:
-            bounds: of the domain along x, y and z.
+            bounds: bounds of the domain along x, y and z.
             width: columns of the picture.
             height: rows of the picture.
             inside: part of the picture for the domain; all of it if not given.

@@ -138,9 +138,9 @@ def scene(view: View, scales: Mapping[int, ColorScale], domain: Any, bounds: Bou
 
     Args:
         view: the view; layers of meshes are left out.
-        scales: of the coloured layers.
+        scales: scales of the coloured layers.
         domain: coordinates of the whole domain along z, y and x.
-        bounds: of the domain along x, y and z.
+        bounds: bounds of the domain along x, y and z.
     """
     layers = [
         _layer(layer, scales.get(number), bounds)

@@ -81,7 +81,8 @@ def samples(name: str | tuple[str, ...], count: int) -> NDArray[np.float32]:
     """Return a map's colours at `count` equidistant points; shape (count, 4).
 
     Args:
-        name: of matplotlib's, with `_r` for reversed; or colours to blend between.
+        name: name of a colour map of matplotlib, with `_r` for reversed; or colours to blend
+            between.
         count: number of points, at least 2.
 
     Raises:

@@ -40,10 +40,10 @@ class MeshSurfaces:
     """Surfaces of a view's layers in this rank's meshes, for pictures by any camera.
 
     Attributes:
-        bounds: of the domain along x, y and z.
-        extent: of the data of all ranks.
+        bounds: bounds of the domain along x, y and z.
+        extent: bounds of the data of all ranks.
         layer_data: surfaces of each layer on this rank.
-        ranges: of the values that colour the layers, over all ranks.
+        ranges: ranges of the values that colour the layers, over all ranks.
         ranks: those that have surfaces.
         empty: layers of which no rank has a surface.
         nan_count: values that colour the layers and are not finite, over all ranks.

@@ -21,7 +21,7 @@ def set_format(codec: VideoCodecContext, width: int, height: int, threads: int =
         codec: encoder that is not open.
         width: columns of the pictures.
         height: rows of the pictures.
-        threads: of the encoder.
+        threads: number of threads of the encoder.
     """
     from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
 
@@ -39,7 +39,7 @@ class FrameConverter:
     """Conversion of pictures of one size to the format of `set_format`.
 
     Args:
-        threads: of the conversion.
+        threads: number of threads of the conversion.
     """
 
     def __init__(self, threads: int = 1) -> None:

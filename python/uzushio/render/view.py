@@ -259,7 +259,7 @@ class View(Section):
 
         Args:
             layer: one of the view's.
-            bounds: of the domain along x, y and z.
+            bounds: bounds of the domain along x, y and z.
         """
         return tuple(plane.half_space(bounds) for plane in self.clip) if layer.clipped else ()
 

@@ -66,8 +66,8 @@ class Command:
 
     Attributes:
         reader: number of the reader.
-        number: of the command.
-        text: of the command.
+        number: number of the command.
+        text: text of the command.
         left: no command: a reader that sent commands has detached.
     """
 

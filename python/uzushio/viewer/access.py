@@ -72,7 +72,7 @@ class Access:
         Args:
             token: the one-time token.
             response: receives the cookie.
-            path: of the page, for the cookie.
+            path: path of the page, for the cookie.
             secure: whether the browser uses HTTPS.
 
         Returns:
@@ -107,7 +107,7 @@ class Access:
         A page of another site, or of another name of this machine, fails here.
 
         Args:
-            request: of the browser.
+            request: request of the browser.
             needs_origin: whether the request must have an Origin; otherwise one that is there
                 must be accepted.
         """

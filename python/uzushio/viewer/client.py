@@ -42,15 +42,15 @@ class Client:
     credit. The page does not get pictures that were replaced by newer ones meanwhile.
 
     Attributes:
-        name: of the page.
+        name: name of the page.
         view: the view that it shows.
         own: name of the page's own view.
         key: secret of this connection, by which the page is known when it connects again.
         read_only: whether it may only look: it changes nothing but its own view.
         socket: the WebSocket.
         link: estimates of the connection.
-        size: of its picture in device pixels, if it is known.
-        background: of pictures in its colour scheme; empty for the default.
+        size: size of its picture in device pixels, if it is known.
+        background: background of pictures in its colour scheme; empty for the default.
         patch: number of its newest patch that was applied.
         plots: whether the page shows the plots.
         recording: movie of the pictures that it shows, or that it has not fetched yet.
@@ -110,7 +110,7 @@ class Client:
         """Return the credit of a frame; return whether it was in flight.
 
         Args:
-            sequence: of the frame.
+            sequence: number of the frame.
             page: seconds from the reception of the frame to its picture.
         """
         known = self.link.acknowledged(sequence, time.perf_counter(), page)

@@ -50,7 +50,7 @@ class Connection:
 
     Args:
         session: the views and pages.
-        limits: of pages and messages.
+        limits: limits of pages and messages.
     """
 
     def __init__(self, session: Session, limits: Limits) -> None:

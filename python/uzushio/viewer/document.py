@@ -69,7 +69,7 @@ class DocumentView:
     Attributes:
         settings: validated section.
         values: the section in YAML's types, without keys that have their defaults.
-        revision: of the document when the view or `sources` changed last.
+        revision: its value in the document when the view or `sources` changed last.
         changed_by: page that made this change; None: no page.
     """
 
@@ -205,9 +205,9 @@ class ViewDocument:
         """Return the changes that replace a view, and the plots, by those of a pipeline file.
 
         Args:
-            text: of the file.
+            text: text of the file.
             view: the view to replace.
-            name: of the view in the file; None: the first.
+            name: name of the view in the file; None: the first.
 
         Raises:
             CaseError: the text is not YAML.
@@ -234,7 +234,8 @@ class ViewDocument:
 
         Args:
             view: name of the view.
-            limits: of the colours of its picture, by label; written where they follow the values.
+            limits: limits of the colours of its picture, by label; written where they follow the
+                values.
         """
         content: dict[str, Any] = {"sources": self.source_values} if self.source_values else {}
         values = copy.deepcopy(self.views[view].values)

@@ -28,7 +28,7 @@ class Quality(NamedTuple):
     Attributes:
         codec: `JPEG` or `H264`.
         value: quality of JPEG, 1 to 100, or constant rate factor of H.264, where less is better.
-        subsampling: of the colours.
+        subsampling: subsampling of the colours.
     """
 
     codec: int

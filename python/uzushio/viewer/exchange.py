@@ -28,7 +28,8 @@ class DrawRequest:
 
     Attributes:
         view: name of the view; pages that follow each other share one.
-        revision: of the view in the document; increases with each change of it or of `sources`.
+        revision: revision of the view in the document; increases with each change of it or of
+            `sources`.
         sources: section `sources` of the document, validated.
         settings: the view with the size to draw, which is reduced while dragging.
         final: full size and quality; False while dragging.
@@ -52,8 +53,8 @@ class ProbeValue:
     """Values under the pointer.
 
     Attributes:
-        position: of the first visible point, along x, y and z; None: nothing is there.
-        values: of the view's fields at this position.
+        position: position of the first visible point, along x, y and z; None: nothing is there.
+        values: values of the view's fields at this position.
     """
 
     position: Vector | None
@@ -69,7 +70,7 @@ class DrawnPicture:
         pixels: red, green, blue (and an unused fourth channel); shape (height, width, 3 or 4).
         step: number of its step.
         time: time of that step.
-        limits: of the colours of each legend, by label.
+        limits: limits of the colours of each legend, by label.
         notes: sentences for the user.
         seconds: wall-clock time of `read`, `draw` and `composite` (with annotation).
         probe: values under the pointer, if the request has a pointer.
@@ -94,7 +95,7 @@ class Failure:
     Attributes:
         request: the request.
         message: for the user.
-        path: of the control in the document that caused it, as ("views", "a", "layers", 0,
+        path: path in the document of the control that caused it, as ("views", "a", "layers", 0,
             "field"); empty if it is not known.
     """
 

@@ -29,9 +29,9 @@ def frame_header(
         flags: sum of `KEY_FRAME`, if the frame refers to no other, and `FINAL_QUALITY`.
         sequence: number of the picture, for `Ack`. It increases; the frames of a picture at
             several qualities have the same.
-        revision: of the view.
+        revision: revision of the view.
         step: number of the step.
-        time: of the step.
+        time: time of the step.
         size: columns and rows.
         seconds: for reading, drawing, compositing with annotation, encoding.
     """

@@ -60,9 +60,9 @@ class Gateway:
         document: views to begin with; it belongs to the gateway from now on.
         listening: address.
         token_file: path of a file, made with mode 0600, with the address and the job's token.
-        title: of the job, in that file.
+        title: title of the job, in that file.
         page: folder of the page's files.
-        limits: of pages and messages.
+        limits: limits of pages and messages.
 
     Attributes:
         port: in use.

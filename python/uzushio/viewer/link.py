@@ -77,7 +77,7 @@ class Link:
         """Note an acknowledgement, also of earlier frames; return whether the frame is known.
 
         Args:
-            sequence: of the frame.
+            sequence: number of the frame.
             now: time.
             page: seconds from the reception of the frame to its picture.
         """
@@ -114,7 +114,7 @@ class Link:
         """Choose JPEG or H.264 for pictures while dragging.
 
         Args:
-            pixels: of the picture at full size.
+            pixels: pixels of the picture at full size.
         """
         limit = JPEG_SECONDS if self.video else VIDEO_SECONDS
         self.video = self.decodes_video and self.seconds(pixels, GOOD) > limit
@@ -131,7 +131,7 @@ class Link:
         """Return the reduction of a picture's sides at which drawing and transfer are fast enough.
 
         Args:
-            pixels: of the picture at full size.
+            pixels: pixels of the picture at full size.
             draw: expected seconds of drawing, in the viewer and in the page, at each of `SCALES`.
             before: the reduction in use.
         """

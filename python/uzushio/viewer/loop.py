@@ -67,7 +67,7 @@ class ViewLoop:
 
     Args:
         job: job of the command, for its signals.
-        steps: of the stream.
+        steps: source of the stream's steps.
         scene: draws.
         exchange: requests and pictures; used on rank 0.
         rewind_bytes: maximum bytes of kept steps, of all ranks together.

@@ -246,7 +246,7 @@ class ViewMessage(Message):
 
     Attributes:
         view: its name.
-        revision: of the view; `base` of a later patch.
+        revision: revision of the view; `base` of a later patch.
         sources: section `sources`.
         actions: section `actions`: the plots.
         settings: the view's section, without keys that have their defaults.
@@ -284,7 +284,7 @@ class SteeringMessage(Message):
     """State of steering, and the page that holds the right.
 
     Attributes:
-        state: of the run.
+        state: state of the run.
         holder: page of this live view that holds the right to steer, or has requested it.
         confirmed: whether the run has given it the right.
     """
@@ -299,7 +299,7 @@ class Steered(Message):
     """Answer to `steer`.
 
     Attributes:
-        id: of the request.
+        id: number of the request.
         ok: whether it was done.
         text: sentence for the user; may be empty.
         step: after which it was applied.
@@ -335,9 +335,9 @@ class ErrorMessage(Message):
     """Reason why a message had no effect, or why a view cannot be drawn.
 
     Attributes:
-        path: of the control that caused it; empty if it is not known.
+        path: path of the control that caused it; empty if it is not known.
         message: for the user.
-        revision: of the view, which is unchanged.
+        revision: revision of the view, which is unchanged.
         patch: number of the patch that was refused; null: it is about something else.
     """
 

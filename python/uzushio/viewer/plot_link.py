@@ -42,7 +42,7 @@ class PlotLink:
 
     Args:
         comm: ranks that read the steps.
-        steps: of the stream.
+        steps: source of the stream's steps.
         exchange: requests of pages, and the plots; used on rank 0.
     """
 
@@ -74,7 +74,7 @@ class PlotLink:
         """Change the plots, or add a stored step (collective).
 
         Args:
-            work: of `next_work` on rank 0.
+            work: result of `next_work` on rank 0.
             newest: the newest step, with which changed plots begin if it holds their values.
         """
         if work.request is not None:

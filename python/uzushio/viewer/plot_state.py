@@ -31,11 +31,11 @@ class PlotState:
     """Plot of the steps so far.
 
     Attributes:
-        name: of the plot; of the solver's figure for `monitor`.
+        name: name of the plot; of the solver's figure for `monitor`.
         kind: whether it is a figure of the solver, or kind of the plot in a pipeline file.
         title: above it.
         step: newest step; None before the first.
-        time: of this step.
+        time: time of this step.
         chart: curves; None before the first step and after an error.
         text: why there are no curves, or not those of the newest step; empty if there is nothing
             to say.

@@ -34,11 +34,11 @@ class Plot(Message):
     """Plot of the steps so far.
 
     Attributes:
-        name: of the plot in the document; of the solver's figure for the kind `monitor`.
-        kind: of the plot.
+        name: name of the plot in the document; of the solver's figure for the kind `monitor`.
+        kind: kind of the plot.
         title: above it.
         step: newest step, or that on the picture for a profile or spectrum; null before the first.
-        time: of this step.
+        time: time of this step.
         x, y: axes; null without curves.
         curves: may be empty.
         text: sentence for the user; may be empty.

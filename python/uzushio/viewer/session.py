@@ -82,12 +82,13 @@ class Session:
         """Add a page.
 
         Args:
-            socket: of the page.
+            socket: socket of the page.
             view: name of the view that the page had before; empty if none. It gets another one if
                 that is shown by a page.
-            size: of its picture, if it is known.
+            size: size of its picture, if it is known.
             max_rate: maximum messages per second, for its information.
-            background: of a new view whose settings do not come from a file; empty for the default.
+            background: background of a new view whose settings do not come from a file; empty for
+                the default.
             read_only: whether the page may only look.
         """
         taken = {name for client in self.clients for name in (client.own, client.view.name)}

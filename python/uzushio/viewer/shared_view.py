@@ -26,7 +26,7 @@ class SharedView:
     """View with the pages that show it; the first of them sets its size and scale.
 
     Attributes:
-        name: of the view in the document.
+        name: name of the view in the document.
         clients: pages that show it.
         picture: the newest picture.
         step: the step that it shows; None: the newest.

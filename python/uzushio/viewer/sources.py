@@ -32,8 +32,8 @@ class StreamLocation:
         path: contact file, or folder of stored steps.
         kind: whether a writer publishes it, or its steps are stored.
         stream: name of the stream.
-        answers: of a running stream: whether its writer accepts connections.
-        steps: of stored steps: their number.
+        answers: whether the writer of a running stream accepts connections.
+        steps: number of the stored steps.
     """
 
     path: Path

@@ -48,7 +48,7 @@ class SteeringLink:
     """Link between the pages and the run (rank 0).
 
     Args:
-        steps: of the stream, whose reader sends the requests.
+        steps: source of the stream's steps, whose reader sends the requests.
         exchange: requests of pages, and the answers to them.
     """
 

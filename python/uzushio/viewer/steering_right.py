@@ -34,7 +34,7 @@ class _Holder:
 
     Attributes:
         client: the page; the last one, while its connection is lost.
-        number: of its request for the right.
+        number: number of its request for the right.
         confirmed: whether the run has given the right.
         timer: returns the right of a page whose connection is lost.
     """

@@ -65,7 +65,7 @@ class SteeringAnswer:
     """Answer to a request.
 
     Attributes:
-        number: of the request.
+        number: number of the request.
         ok: whether it was done.
         text: sentence for the user.
         step: after which it was applied.

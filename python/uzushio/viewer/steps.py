@@ -35,7 +35,7 @@ class Steps(ABC):
     """Steps of a stream; all methods are collective.
 
     Attributes:
-        state: of the link to the stream.
+        state: state of the link to the stream.
         text: sentence on the state, "" if there is nothing to say.
         stored: numbers and times of the stored steps, increasing; empty for a running stream.
         connection: number of the connection to a running stream; None while there is none.

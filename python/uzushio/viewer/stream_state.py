@@ -34,10 +34,10 @@ class StreamDescription:
     Attributes:
         title: name of the run or of the contact.
         live: a running stream; False: stored steps.
-        fields: of the stream, without derived ones.
-        meshes: of the stream.
+        fields: fields of the stream, without derived ones.
+        meshes: meshes of the stream.
         steps: numbers of the stored steps, increasing; empty for a running stream.
-        times: of the stored steps.
+        times: times of the stored steps.
         time_unit: unit of times; may be empty.
         length_unit: unit of lengths; may be empty.
         start: settings of a new page's view, as in a pipeline file.
@@ -64,12 +64,12 @@ class Status:
         state: `waiting` (for the first step), `live`, `lost` (and attaching), `ended`, `stored`.
         text: sentence on the state.
         step: newest step.
-        time: of the newest step.
+        time: time of the newest step.
         age: seconds since it was published.
         rate: steps per second that arrive.
         dropped: steps that the stream dropped for this reader.
         wait: seconds that the solver waits for readers, per step.
-        seconds_per_step: of the solver.
+        seconds_per_step: duration of a step of the solver.
         time_left: seconds to the end of the run.
         end_step: number of the last step of the run.
         kept: numbers of the steps in the rewind buffer, increasing.

@@ -47,9 +47,9 @@ class TokenFile:
 
     Attributes:
         listening: HOST:PORT, or the path of a Unix socket.
-        origin: of the page, with the prefix of a proxy.
+        origin: origin of the page, with the prefix of a proxy.
         token: the job's token.
-        title: of the job.
+        title: title of the job.
     """
 
     listening: str

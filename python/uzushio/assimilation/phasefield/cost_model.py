@@ -28,7 +28,7 @@ class Window:
 
     Attributes:
         shape: points of the grid, (ny, nx).
-        steps: of a forward run.
+        steps: number of steps of a forward run.
         every: steps between observations.
         periodic: whether the grid is.
     """

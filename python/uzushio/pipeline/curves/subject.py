@@ -36,6 +36,6 @@ class PlotSubject(ABC):
         """Return the curves.
 
         Args:
-            rows: of the latest step if `of_one_step`, else of all steps; (rows, 2 + columns), the
-                first two columns are number and time of the step.
+            rows: rows of the latest step if `of_one_step`, else of all steps; (rows, 2 + columns),
+                the first two columns are number and time of the step.
         """

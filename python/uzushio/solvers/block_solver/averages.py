@@ -54,7 +54,7 @@ def needs(core: Any, asked: BlockStatistics, steps: int | None) -> tuple[int, in
     Args:
         core: the solver, also before its set-up.
         asked: the fields, their covariances, and the axes that they are averaged over.
-        steps: of the run; None if that is not known.
+        steps: number of steps of the run; None if that is not known.
     """
     components = {field["name"]: field["components"] for field in core.fields()}
     values = 2 * sum(components[name] for name in asked.fields)

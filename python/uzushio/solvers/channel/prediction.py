@@ -39,7 +39,7 @@ class Prediction:
 
     Attributes:
         py, pz: process grid.
-        scheme: of the solves along z.
+        scheme: scheme of the solves along z.
         computing: without communication.
         planes: all-to-alls among ranks that share planes.
         column: messages along z, with waits for neighbours.
@@ -83,7 +83,7 @@ def predict(
     Args:
         case: the case, for its grid and network.
         grid: py, pz.
-        scheme: of the solves along z.
+        scheme: scheme of the solves along z.
         memory: bytes of the solver's arrays, maximum over the ranks.
         counts: exchanges, messages and bytes of the busiest rank in a step, by kind.
         node: ranks of a node; those of a plane are consecutive.

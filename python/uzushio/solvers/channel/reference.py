@@ -54,8 +54,8 @@ class Profiles:
         z: distances from the wall, increasing, shape (n,).
         u: mean streamwise velocity, shape (n,).
         u_rms: root mean square of the streamwise fluctuation, shape (n,).
-        v_rms: of the spanwise one.
-        w_rms: of the wall-normal one.
+        v_rms: r.m.s. of the spanwise one.
+        w_rms: r.m.s. of the wall-normal one.
         minus_uw: minus the Reynolds shear stress, shape (n,).
         budget: terms of `BUDGET`, shape (n,) each; empty if not published.
         wall_vorticity: r.m.s. of streamwise and spanwise vorticity at the wall, if published.

@@ -71,7 +71,7 @@ def writable(
 
     Args:
         trajectory: None if the sweep stores nothing.
-        model: whose sweep it is.
+        model: model of this sweep.
         first: first step.
         last: step after the last one.
         replay: whether the steps may be stored at an interval.
@@ -97,7 +97,7 @@ def readable(
 
     Args:
         trajectory: as it was written.
-        model: whose sweep it is.
+        model: model of this sweep.
         first: first step.
         last: step after the last one.
         replay: whether the sweep recomputes states that are not stored.

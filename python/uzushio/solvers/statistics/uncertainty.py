@@ -116,7 +116,7 @@ def half_width(
 
     Args:
         without: `replicates` of the statistics.
-        function: of a dataset with the variables and attributes of the statistics.
+        function: function of a dataset with the variables and attributes of the statistics.
 
     Returns:
         An array of the shape of the function's result; None if there are no replicates.

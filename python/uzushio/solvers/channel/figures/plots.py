@@ -51,7 +51,7 @@ class Mean:
     Attributes:
         profile: heights and velocities, with their interval if they are averages over time.
         re_tau: friction Reynolds number.
-        re_tau_half_width: of its 95 % interval, if known.
+        re_tau_half_width: half width of its 95 % interval, if known.
         caption_lines: lines of the caption.
     """
 
