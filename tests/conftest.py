@@ -223,7 +223,7 @@ class Peer:
 
     def values(self, kind: str, rank: int = 0) -> list[Any]:
         """Return the values of a rank's events of a kind."""
-        return [value for found, value in self.events(rank) if found == kind]
+        return [value for event_kind, value in self.events(rank) if event_kind == kind]
 
     def wait_for(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
         """Wait for the `count`-th event of a kind; return its value."""
@@ -278,13 +278,13 @@ def _ranks_below(job: subprocess.Popen[str], ranks: int, limit: float = 60.0) ->
     """Wait for a launcher to start all ranks; return their process ids."""
     deadline = time.monotonic() + limit
     while True:
-        found = {
+        pids = {
             rank: pid
             for pid in family(job.pid)
             if (rank := _environment(pid).get("PMIX_RANK")) is not None
         }
-        if len(found) == ranks:
-            return [found[str(rank)] for rank in range(ranks)]
+        if len(pids) == ranks:
+            return [pids[str(rank)] for rank in range(ranks)]
         if time.monotonic() > deadline:
             os.killpg(job.pid, signal.SIGKILL)
             pytest.fail(f"not {ranks} ranks within {limit} s:\n{job.communicate()}")
@@ -297,7 +297,7 @@ def family(pid: int) -> list[int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return [pid]
-    return [pid, *(one for child in children for one in family(int(child)))]
+    return [pid, *(pid for child in children for pid in family(int(child)))]
 
 
 def _environment(pid: int) -> dict[str, str]:
@@ -381,9 +381,9 @@ class Peers:
 @pytest.fixture
 def peers(start: Callable[..., Any], python: Path, tmp_path: Path) -> Iterator[Peers]:
     """Launcher of readers and writers; the remaining ones are killed after the test."""
-    both = Peers(tmp_path, start, python)
-    yield both
-    both.end()
+    started = Peers(tmp_path, start, python)
+    yield started
+    started.end()
 
 
 @pytest.fixture(scope="module")  # Playwright's event loop would stop asyncio.run in other files
@@ -391,8 +391,8 @@ def browser() -> Iterator[Any]:
     """Chromium of the system."""
     from live_pages import chromium
 
-    with chromium() as found:
-        yield found
+    with chromium() as chromium_browser:
+        yield chromium_browser
 
 
 @pytest.fixture

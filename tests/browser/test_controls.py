@@ -27,7 +27,7 @@ def layer(live: Live, place: int = 0) -> Any:
 def value(live: Live, page: Page, expected: Any, *keys: str | int, place: int = 0) -> None:
     """Wait until a setting of a layer has a value, and its picture is shown."""
 
-    def found() -> Any:
+    def shown_value() -> Any:
         inside: Any = layer(live, place)
         for key in keys:  # a colour is a name or a colour map, which has a field
             if inside is None:
@@ -35,7 +35,7 @@ def value(live: Live, page: Page, expected: Any, *keys: str | int, place: int = 
             inside = inside[key] if isinstance(key, int) else getattr(inside, key, None)
         return inside
 
-    live.until(lambda: found() == expected, page)
+    live.until(lambda: shown_value() == expected, page)
     live.wait_for_picture(page)
 
 
@@ -108,7 +108,7 @@ def test_maps_are_chosen_by_their_gradients_and_reversed(live: Live) -> None:
 def test_a_range_is_automatic_locked_or_typed(live: Live) -> None:
     page = live.open()
     low, high = page.get_by_label("Range, minimum"), page.get_by_label("Range, maximum")
-    automatic, lock = (page.get_by_role("button", name=one) for one in ("Automatic", "Lock"))
+    automatic, lock = (page.get_by_role("button", name=name) for name in ("Automatic", "Lock"))
     expect(high).to_have_attribute("placeholder", "2.5", timeout=LIMIT)
     assert automatic.get_attribute("aria-pressed") == "true"
     lock.click()
@@ -335,8 +335,8 @@ def test_planes_clip_the_view_and_layers_may_be_left_out(live: Live) -> None:
     page.locator("summary", has_text="Clip").click()
 
     def planes(*expected: dict[str, Any]) -> None:
-        found = lambda: [one.model_dump(exclude_unset=True) for one in live.view().clip]  # noqa: E731
-        live.until(lambda: found() == list(expected), page)
+        clip_planes = lambda: [plane.model_dump(exclude_unset=True) for plane in live.view().clip]  # noqa: E731
+        live.until(lambda: clip_planes() == list(expected), page)
         live.wait_for_picture(page)
 
     expect(page.get_by_label("Clipped")).to_have_count(0)

@@ -23,14 +23,14 @@ PIXELS = "document.getElementById('picture').toDataURL()"
 
 def processes_of(folder: Path) -> list[str]:
     """Return the command lines of the processes whose working folder is the given one."""
-    found = []
+    command_lines = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").resolve(strict=True) == folder:
-                found.append((process / "cmdline").read_text().replace("\0", " "))
+                command_lines.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue  # it has ended, or is of another user
-    return found
+    return command_lines
 
 
 def line_of(job: subprocess.Popen[str], pattern: str, limit: float = 150.0) -> re.Match[str]:
@@ -40,8 +40,8 @@ def line_of(job: subprocess.Popen[str], pattern: str, limit: float = 150.0) -> r
     lines = []
     for line in job.stdout:
         lines.append(line)
-        if found := re.search(pattern, line):
-            return found
+        if match := re.search(pattern, line):
+            return match
         assert time.monotonic() < deadline, lines
     raise AssertionError(f"{pattern} is missing: {lines} {wait(job, 1).stderr}")
 

@@ -47,7 +47,7 @@ def page(
     viewer = start_uzushio("view", store.name)
     assert viewer.stdout is not None
     address = next(
-        found.group() for line in viewer.stdout if (found := re.search(r"http://\S+#\S+", line))
+        match.group() for line in viewer.stdout if (match := re.search(r"http://\S+#\S+", line))
     )
     context = browser.new_context(viewport={"width": 1000, "height": 640})
     page = context.new_page()
@@ -75,9 +75,9 @@ def picture_when(page: Page, wanted: Callable[[np.ndarray], bool]) -> np.ndarray
     """Return the first picture of which `wanted` is true, or the one after 20 s."""
     deadline = time.monotonic() + 20
     while True:
-        found = picture(page)
-        if wanted(found) or time.monotonic() > deadline:
-            return found
+        pixels = picture(page)
+        if wanted(pixels) or time.monotonic() > deadline:
+            return pixels
 
 
 def enter(page: Page, label: str, text: str) -> None:
@@ -135,11 +135,11 @@ def test_each_control_changes_the_picture_and_its_opposite_brings_it_back(page: 
     ]
     for number, (change, undo) in enumerate(changes):
         change()
-        changed = picture_when(page, lambda found: bool((found != first).any()))
+        changed = picture_when(page, lambda pixels: bool((pixels != first).any()))
         assert (changed != first).any(), number
         assert page.locator(".error:visible, #problem:visible").count() == 0, number
         undo()
-        undone = picture_when(page, lambda found: bool((found == first).all()))
+        undone = picture_when(page, lambda pixels: bool((pixels == first).all()))
         assert (undone == first).all(), number
 
 
@@ -179,7 +179,7 @@ def test_the_probe_gives_the_value_of_the_field_at_its_position(page: Page) -> N
     readout = page.locator("#probe")
     expect(readout).to_contain_text("u", timeout=LIMIT)
     words = readout.inner_text().replace("−", "-").split()
-    found = {name: float(text) for name, text in zip(words[::2], words[1::2], strict=True)}
-    x, y, z = (found[axis] for axis in "xyz")
+    probed = {name: float(text) for name, text in zip(words[::2], words[1::2], strict=True)}
+    x, y, z = (probed[axis] for axis in "xyz")
     # Linear between points that are a sixth apart: the error is below h²/8 times the derivatives.
-    assert found["u"] == pytest.approx(np.sin(3 * x + 2) * np.cos(2 * y) + z, abs=0.06)
+    assert probed["u"] == pytest.approx(np.sin(3 * x + 2) * np.cos(2 * y) + z, abs=0.06)

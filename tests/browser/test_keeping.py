@@ -59,8 +59,8 @@ def test_the_view_survives_a_viewer_that_is_started_again_and_a_new_address(live
     assert "token" not in page.url
     live.until(
         lambda: any(
-            one.settings.title == "mine" and one.settings.camera.name == "front"
-            for one in live.drawing.requests[before:]
+            request.settings.title == "mine" and request.settings.camera.name == "front"
+            for request in live.drawing.requests[before:]
         ),
         page,
     )

@@ -26,12 +26,12 @@ def test_title_buttons_and_picture_are_visible_in_all_windows(
     page = live.open(viewport={"width": width, "height": height})
     expect(page.locator("#follow")).to_be_visible(timeout=LIMIT)
     boxes = page.locator("header button:visible, header select, #title, footer button:visible")
-    for one in boxes.all():
-        box = one.bounding_box()
+    for element in boxes.all():
+        box = element.bounding_box()
         assert box is not None
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width, one
-        assert box["y"] >= 0 and box["y"] + box["height"] <= height, one
-    title, stage = (page.locator(one).bounding_box() for one in ("#title", "#stage"))
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width, element
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, element
+    title, stage = (page.locator(selector).bounding_box() for selector in ("#title", "#stage"))
     assert title is not None and title["width"] >= 90
     assert stage is not None
     assert (stage["width"], stage["height"]) >= WINDOWS[window]
@@ -97,7 +97,7 @@ def test_notes_do_not_cover_the_legends_at_the_right(live: Live) -> None:
         "() => { const notes = document.getElementById('notes'); notes.hidden = false;"
         " notes.textContent = 'Some values are not finite. '.repeat(9); }"
     )
-    notes, stage = (page.locator(one).bounding_box() for one in ("#notes", "#stage"))
+    notes, stage = (page.locator(selector).bounding_box() for selector in ("#notes", "#stage"))
     assert notes is not None and stage is not None
     assert notes["x"] + notes["width"] < stage["x"] + 0.6 * stage["width"]
 

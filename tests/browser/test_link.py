@@ -96,24 +96,24 @@ def test_the_page_says_that_the_viewer_has_ended_and_keeps_the_picture(live: Liv
 
 
 def test_two_pages_have_two_views_and_one_follows_the_other(live: Live) -> None:
-    one = live.open()
+    first = live.open()
     two = live.open()
-    one.get_by_role("button", name="top", exact=True).click()
-    live.until(lambda: live.view("page1").camera.name == "top", one)
+    first.get_by_role("button", name="top", exact=True).click()
+    live.until(lambda: live.view("page1").camera.name == "top", first)
     assert live.view("page2").camera.name == "isometric"
     two.get_by_label("View", exact=True).select_option("page1")
     live.wait_for_picture(two, "page1")
     expect(two.get_by_role("button", name="top", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
-    expect(one.get_by_label("View", exact=True)).to_contain_text(
+    expect(first.get_by_label("View", exact=True)).to_contain_text(
         "mine (1 other page)", timeout=LIMIT
     )
     two.get_by_label("Azimuth", exact=True).fill("12")
     two.keyboard.press("Enter")
     live.until(lambda: live.view("page1").camera.azimuth == 12, two)
-    expect(one.get_by_label("Azimuth", exact=True)).to_have_value("12", timeout=LIMIT)
-    live.wait_for_picture(one, "page1")
+    expect(first.get_by_label("Azimuth", exact=True)).to_have_value("12", timeout=LIMIT)
+    live.wait_for_picture(first, "page1")
     two.get_by_label("View", exact=True).select_option("page2")
     live.wait_for_picture(two, "page2")
     expect(two.get_by_label("Azimuth", exact=True)).to_have_value("0", timeout=LIMIT)

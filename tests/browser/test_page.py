@@ -51,7 +51,7 @@ def test_files_have_no_inline_scripts_and_styles_and_no_absolute_addresses() -> 
     for script in PAGE.glob("*.js"):
         text = script.read_text()
         imported = re.findall(r'^import .* from "(.*)";$', text, re.MULTILINE)
-        assert all(one.startswith("./") and (PAGE / one).is_file() for one in imported)
+        assert all(path.startswith("./") and (PAGE / path).is_file() for path in imported)
         assert "innerHTML" not in text and "eval(" not in text
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text) == []
 
@@ -164,7 +164,7 @@ def test_the_background_of_a_new_view_follows_the_scheme_of_the_system(live: Liv
 
 def test_title_and_units_have_subscripts_and_powers(live: Live) -> None:
     page = live.open()
-    found = page.evaluate(
+    names = page.evaluate(
         """async (texts) => {
             const { showSymbols } = await import("./symbols.js");
             const shown = (text) => {
@@ -176,7 +176,7 @@ def test_title_and_units_have_subscripts_and_powers(live: Live) -> None:
         }""",
         ["Channel, Re_τ = 180", "h/u_τ", "p_{wall}", "q_criterion", "m^2 s**-1"],
     )
-    assert found == [
+    assert names == [
         "Channel, Re<sub>τ</sub> = 180",
         "h/u<sub>τ</sub>",
         "p<sub>wall</sub>",

@@ -12,11 +12,11 @@ STEPS = list(STORED.steps)
 
 def drawn(live: Live, since: int = 0) -> list[int | None]:
     """Return the steps of the requests, each once in a row."""
-    found: list[int | None] = []
+    steps: list[int | None] = []
     for request in live.drawing.requests[since:]:
-        if not found or found[-1] != request.step:
-            found.append(request.step)
-    return found
+        if not steps or steps[-1] != request.step:
+            steps.append(request.step)
+    return steps
 
 
 def first_step(stored: Live, page: Page) -> int:

@@ -42,12 +42,12 @@ def reported(steps: int = 11) -> tuple[PlotState, ...]:
 
 def curves_of(page: Page, key: str) -> list[dict[str, Any]]:
     """Return the curves that Plotly has drawn."""
-    found: list[dict[str, Any]] = page.evaluate(
+    curves: list[dict[str, Any]] = page.evaluate(
         """(key) => (document.querySelector(`[data-plot="${key}"] .curves`)?.data ?? [])
             .map(({ x, y, name }) => ({ x, y, name }))""",
         key,
     )
-    return found
+    return curves
 
 
 def opened(live: Live, **options: Any) -> Page:
@@ -67,7 +67,7 @@ def test_plots_have_the_reported_values_axes_with_units_and_words(live: Live, sc
     page.close()
     page = opened(live, color_scheme=scheme)
     live.exchange.report_plots(reported())
-    live.until(lambda: [len(one["x"]) for one in curves_of(page, "monitor:CFL")] == [11], page)
+    live.until(lambda: [len(curve["x"]) for curve in curves_of(page, "monitor:CFL")] == [11], page)
     (curve,) = curves_of(page, "monitor:CFL")
     assert (curve["x"], curve["y"]) == (TIMES.tolist(), CFL.tolist())
     u, v = curves_of(page, "spectrum:k")
@@ -102,12 +102,14 @@ def test_the_axes_follow_values_that_begin_without_any_or_without_a_difference(l
             (PlotState("CFL", "monitor", "CFL", len(values), float(len(values)), chart),)
         )
         expected = [None if np.isnan(value) else value for value in values]
-        live.until(lambda: [one["y"] for one in curves_of(page, "monitor:CFL")] == [expected], page)
-        found: list[float] = page.evaluate(ranges)
-        return found
+        live.until(
+            lambda: [curve["y"] for curve in curves_of(page, "monitor:CFL")] == [expected], page
+        )
+        axis_ranges: list[float] = page.evaluate(ranges)
+        return axis_ranges
 
-    def holds(found: list[float], values: list[float]) -> bool:
-        left, right, low, high = found
+    def holds(axis_ranges: list[float], values: list[float]) -> bool:
+        left, right, low, high = axis_ranges
         inside = left <= 0.0 and right >= TIMES[len(values) - 1]
         return inside and low <= min(values) and high >= max(values) and high - low < 100.0
 
@@ -158,7 +160,7 @@ def test_a_profile_is_that_of_the_step_on_the_picture(live: Live) -> None:
         expect(caption).to_contain_text(f"t = {0.1 * step:.4g} s", timeout=LIMIT)
         wanted = [(step * K).tolist()]
         live.until(
-            lambda: [one["y"] for one in curves_of(page, "profile:p")] == wanted,  # noqa: B023
+            lambda: [curve["y"] for curve in curves_of(page, "profile:p")] == wanted,  # noqa: B023
             page,
         )
 
@@ -217,12 +219,12 @@ def test_the_plots_of_a_run_have_the_numbers_of_its_solver(
     assert run.returncode == 0, run.stderr
     folder = tmp_path / "run/published/channel.zarr"
     with staging.attach(folder) as reader:
-        steps = [(one.time, one.attributes, float(one.read("u").max())) for one in reader]
+        steps = [(step.time, step.attributes, float(step.read("u").max())) for step in reader]
     assert len(steps) == 3
     viewer = start_uzushio("view", folder)
     assert viewer.stdout is not None
     address = next(
-        found.group() for line in viewer.stdout if (found := re.search(r"http://\S+#\S+", line))
+        match.group() for line in viewer.stdout if (match := re.search(r"http://\S+#\S+", line))
     )
     page = browser.new_page()
     page.set_default_timeout(LIMIT)
@@ -234,8 +236,8 @@ def test_the_plots_of_a_run_have_the_numbers_of_its_solver(
     page.locator("#plot-reduce").select_option("max")
     page.locator("#plot-add").click()
     wanted = {
-        "monitor:CFL": [one["monitor/CFL"] for _, one, _ in steps],
-        "monitor:bulk velocity": [one["bulk_velocity"] for _, one, _ in steps],
+        "monitor:CFL": [attributes["monitor/CFL"] for _, attributes, _ in steps],
+        "monitor:bulk velocity": [attributes["bulk_velocity"] for _, attributes, _ in steps],
         "series:series-u": [highest for _, _, highest in steps],
     }
     for key, values in wanted.items():
@@ -245,7 +247,7 @@ def test_the_plots_of_a_run_have_the_numbers_of_its_solver(
             assert time.monotonic() < end, (key, curves)
             page.wait_for_timeout(100)
             curves = curves_of(page, key)
-        assert (curves[0]["x"], curves[0]["y"]) == ([one[0] for one in steps], values)
+        assert (curves[0]["x"], curves[0]["y"]) == ([step[0] for step in steps], values)
     page.close()
     viewer.terminate()
     assert viewer.wait(30) == 0

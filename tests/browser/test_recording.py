@@ -30,9 +30,9 @@ def test_the_movie_has_the_pictures_of_all_steps_that_were_shown(
     expect(page.locator("#record-state")).to_contain_text("5 pictures", timeout=LIMIT)
     waiting.value.save_as(tmp_path / "movie.mp4")
     with av.open(str(tmp_path / "movie.mp4")) as movie:
-        found = [one.to_ndarray(format="rgb24") for one in movie.decode(video=0)]
+        frames = [frame.to_ndarray(format="rgb24") for frame in movie.decode(video=0)]
     requests = stored.drawing.requests[before:]
     expected = [color_of(request, request.step or 0) for request in requests]
-    assert len(found) == len(expected) == len(stored.description.steps)
-    for pixels, color in zip(found, expected, strict=True):
+    assert len(frames) == len(expected) == len(stored.description.steps)
+    for pixels, color in zip(frames, expected, strict=True):
         assert np.abs(pixels[8:-8, 8:-8].mean(axis=(0, 1)) - color).max() < 6

@@ -58,7 +58,7 @@ def test_a_run_is_steered_from_the_page_after_the_right_is_taken(live: Live, sch
     panel.get_by_role("button", name="Stop the run …").click()
     page.locator("#stop").get_by_role("button", name="Stop the run").click()
     live.until(lambda: len(live.drawing.steered) == 5, page)
-    assert [one["request"] for one in live.drawing.steered] == [
+    assert [command["request"] for command in live.drawing.steered] == [
         "set", "set", "publish_every", "checkpoint", "stop",
     ]  # fmt: skip
 

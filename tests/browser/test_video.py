@@ -124,7 +124,7 @@ def test_over_a_slow_link_moving_pictures_become_h264_that_is_like_jpeg(live: Li
         page.mouse.move(box["x"] + place, box["y"] + 200)
         live.until(lambda: page.evaluate("drawn.at(-1)") == "ImageBitmap", page)
         live.wait_for_picture(page)
-        moving, still = (np.array(page.evaluate(f"kept.{one}"), float) for one in KINDS)
+        moving, still = (np.array(page.evaluate(f"kept.{kind}"), float) for kind in KINDS)
         assert np.ptp(still.reshape(-1, 4)[:, :3]) > 80
         return float(np.abs(moving - still).mean())
 

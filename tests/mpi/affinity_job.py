@@ -18,10 +18,10 @@ threads = [os.sched_getaffinity(int(task.name)) for task in Path("/proc/self/tas
 every = world.gather((own, threads))
 assert (bound is None) == (world.rank > 0 or sys.argv[1] == "none")
 if bound is not None and every is not None:
-    assert [one.rank for one in bound.ranks] == list(range(world.size))
-    for one, (processors, found) in zip(bound.ranks, every, strict=True):
-        assert len(one.threads) == 2
-        assert set(one.threads[0]) == processors <= allowed
-        assert set(one.threads[1]) in found
+    assert [binding.rank for binding in bound.ranks] == list(range(world.size))
+    for binding, (processors, cores) in zip(bound.ranks, every, strict=True):
+        assert len(binding.threads) == 2
+        assert set(binding.threads[0]) == processors <= allowed
+        assert set(binding.threads[1]) in cores
     print(bound.text())
     print(*bound.conflicts, sep="\n")

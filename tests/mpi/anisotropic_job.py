@@ -39,14 +39,14 @@ for conditions, cells, ratio, blocked in [
     (("neumann", "dirichlet", "neumann"), (12, 15, 10), 1e3, 0.1),
 ]:
     faces = [widening(n, ratio) for n in cells]
-    _, alone, one = solve(MPI.COMM_SELF, faces, conditions, blocked)
+    _, alone, single = solve(MPI.COMM_SELF, faces, conditions, blocked)
     box, x, many = solve(WORLD, faces, conditions, blocked)
-    assert one.converged and many.converged, (one, many)
+    assert single.converged and many.converged, (single, many)
     error = abs(x - alone[box.slices()]).max() if x.size else 0.0
     error = WORLD.allreduce(error, MPI.MAX) / abs(alone).max()
     if WORLD.rank == 0:
-        print(f"{cells}: {one.iterations} and {many.iterations} iterations, {error:.1e}")
-    assert abs(one.iterations - many.iterations) <= 4, (one, many)
+        print(f"{cells}: {single.iterations} and {many.iterations} iterations, {error:.1e}")
+    assert abs(single.iterations - many.iterations) <= 4, (single, many)
     assert error < 1e-7, error
 if WORLD.rank == 0:
     print("the same solutions")

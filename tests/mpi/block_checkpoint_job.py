@@ -87,9 +87,9 @@ for name in stored:  # on all ranks, and on one
         again.restore(checkpoint.open_checkpoint(folder / name, ranks).state())
         for _ in range(2):
             again.step()
-        found = again.state().arrays
+        arrays = again.state().arrays
         for which in expected:
-            parts = dict(found[which].parts)
+            parts = dict(arrays[which].parts)
             for start, values in expected[which].parts:
                 if ranks is comm:
                     got = parts[start]

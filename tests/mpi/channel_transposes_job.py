@@ -40,9 +40,9 @@ def main(py: int, pz: int) -> None:
         np.array_equal(messages, velocities(py, pz, "overlapped")),
         np.allclose(messages, velocities(py, pz, "shared_memory"), rtol=0, atol=2e-12),
     ]
-    found = MPI.COMM_WORLD.gather(same)
-    if found is not None:
-        print("same" if np.all(found) else f"different: {found}")
+    gathered = MPI.COMM_WORLD.gather(same)
+    if gathered is not None:
+        print("same" if np.all(gathered) else f"different: {gathered}")
 
 
 if __name__ == "__main__":

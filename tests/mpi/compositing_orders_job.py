@@ -56,18 +56,18 @@ def row(k: int, rank: int, format: str) -> np.ndarray:
 def expected(k: int, format: str) -> np.ndarray:
     """Return a row of picture k, whose rows are equal."""
     depths = format == "rgba8_depth"
-    found = row(k, -1, format)
-    found["rgba" if depths else slice(None)] = 0
+    row_of_all = row(k, -1, format)
+    row_of_all["rgba" if depths else slice(None)] = 0
     if depths:
-        found["depth"] = np.inf
+        row_of_all["depth"] = np.inf
     for rank in reversed(order_of(k)):
         mine = row(k, rank, format)
         if depths:  # the front layer at equal depth
-            front = (mine["rgba"][:, 3] > 0) & (mine["depth"] <= found["depth"])
+            front = (mine["rgba"][:, 3] > 0) & (mine["depth"] <= row_of_all["depth"])
         else:
             front = mine[:, 3] > 0
-        found[front] = mine[front]
-    return found
+        row_of_all[front] = mine[front]
+    return row_of_all
 
 
 def sequence(algorithm: str, format: Any, root: int, frames: int) -> None:

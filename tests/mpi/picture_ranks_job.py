@@ -71,14 +71,14 @@ world = MPI.COMM_WORLD
 parts = {n: world.Split(0 if world.rank < n else MPI.UNDEFINED) for n in (1, 3, 8)}
 for (pixels, kind), limit in LIMITS.items():
     for layers in OPAQUE if kind == "opaque" else TRANSLUCENT:
-        found = {
+        results = {
             n: pixels_of(comm, layers, pixels)  # type: ignore[arg-type]
             for n, comm in parts.items()
             if comm != MPI.COMM_NULL
         }
         if world.rank == 0:
             for n in (3, 8):
-                difference = int(np.abs(found[n] - found[1]).max())
+                difference = int(np.abs(results[n] - results[1]).max())
                 assert difference <= limit, f"{difference} of 255: {n} ranks, {pixels}, {layers}"
 if world.rank == 0:
     print("the pictures of 3 and 8 ranks are that of one rank within the limits")

@@ -79,7 +79,7 @@ def main() -> None:
     read = comm.allreduce(pipeline.counts.bytes_read)
     assert pipeline.failures == 0, pipeline.summary()
     if comm.rank == 0:
-        np.savez(file, looked=looked, read=read, **{n: Grab.found[n, 1] for n in NAMES})
+        np.savez(file, looked=looked, read=read, **{n: Grab.values[n, 1] for n in NAMES})
 
 
 main()

@@ -12,10 +12,10 @@ if sys.argv[1].startswith("mpi:"):
     from mpi4py import MPI  # noqa: F401 - starts MPI
 
 limits = {"attach_limit": 100.0, "step_limit": 100.0}
-found = {}
+values = {}
 with staging.attach(sys.argv[1], **limits) as reader:
     for step in reader:
-        found |= {f"{name}{step.index}": step.read(name) for name in step.fields}
+        values |= {f"{name}{step.index}": step.read(name) for name in step.fields}
         if "bulk_velocity" in step.attributes:
-            found[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
-np.savez(sys.argv[2], **found)
+            values[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
+np.savez(sys.argv[2], **values)

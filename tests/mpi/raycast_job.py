@@ -61,10 +61,10 @@ for layers in ("slices", "surfaces", "volume", "all"):
                     compositor.set_order([owner for owner, _ in turn])
                     own = [mine[b] for owner, some in turn for b in some if owner == comm.rank]
                     canvas = compositor.canvas()
-                    found = cast(
+                    image = cast(
                         scene, camera, WIDTH, HEIGHT, own, format=pixels, out=canvas, threads=1
                     )
-                    compositor.submit(bounds=found.bounds or (0, 0, 0, 0))
+                    compositor.submit(bounds=image.bounds or (0, 0, 0, 0))
                     picture = compositor.finish()
                     if picture is not None:
                         total += (1 - total[..., 3:]) * (

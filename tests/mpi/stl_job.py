@@ -23,6 +23,6 @@ _core.thermal.stl = counted
 case = load_case(sys.argv[1], comm=COMM)
 ThermalSolver.estimate(case, COMM.size)
 solver = ThermalSolver(case, COMM).begin()
-found = COMM.gather((reads, [*solver.body_forces()]))
-if found is not None:
-    print([count for count, _ in found], *found[-1][1])
+gathered = COMM.gather((reads, [*solver.body_forces()]))
+if gathered is not None:
+    print([count for count, _ in gathered], *gathered[-1][1])

@@ -38,21 +38,21 @@ def test_numbers_and_stores_are_those_of_one_rank(
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     base = tmp_path_factory.getbasetemp() / "one_rank_acts"
-    one = base if base.exists() else run(mpi_run, base, 1, (1, 1, 1))
+    on_one = base if base.exists() else run(mpi_run, base, 1, (1, 1, 1))
     many = run(mpi_run, tmp_path_factory.mktemp("many"), ranks, cuts)
-    expected, found = tables(one), tables(many)
-    assert list(found) == list(expected) and len(found) == 5
+    expected, values = tables(on_one), tables(many)
+    assert list(values) == list(expected) and len(values) == 5
     for name, rows in expected.items():
-        np.testing.assert_allclose(found[name], rows, rtol=1e-12, atol=1e-13, err_msg=name)
+        np.testing.assert_allclose(values[name], rows, rtol=1e-12, atol=1e-13, err_msg=name)
         if "probe" in name:
-            np.testing.assert_array_equal(found[name], rows, err_msg=name)
+            np.testing.assert_array_equal(values[name], rows, err_msg=name)
     for store in ("extract/it.zarr", "statistics/it.zarr"):
-        with xarray.open_zarr(one / store) as a, xarray.open_zarr(many / store) as b:
+        with xarray.open_zarr(on_one / store) as a, xarray.open_zarr(many / store) as b:
             assert set(a.variables) == set(b.variables)
             for name in a.variables:
                 np.testing.assert_array_equal(b[name], a[name], err_msg=name)
     for step in range(3):
-        times, a = read_vtk(one / "extract/it.vtkhdf", step)
+        times, a = read_vtk(on_one / "extract/it.vtkhdf", step)
         assert times == [0.0, 0.5, 1.0]
         b = read_vtk(many / "extract/it.vtkhdf", step)[1]
         for name in ("f", "v"):

@@ -152,15 +152,15 @@ def test_members_are_the_same_on_any_ranks_and_groups_and_after_a_kill(
     start: Start, python: Path, uzushio: Run, twin: Path, tmp_path: Path
 ) -> None:
     few = ("--set", "optimiser.iterations=4", "--set", MEMBERS)
-    found = []
+    results = []
     for ranks, groups in ((1, 1), (2, 1), (3, 3)):
         out = ("--out", f"{ranks}-{groups}", "--set", f"blocking.oblt={groups}")
         done = uzushio("assimilate", twin, "--ranks", ranks, *few, *out, timeout=240)
         assert done.returncode == 0, done.stderr
         assert "5 perturbed assimilations, known to within 35 %" in done.stdout
-        found.append(members(tmp_path / f"{ranks}-{groups}"))
-    assert all(one == found[0] for one in found)
-    assert len(found[0][0].splitlines()) == 1 + 5
+        results.append(members(tmp_path / f"{ranks}-{groups}"))
+    assert all(result == results[0] for result in results)
+    assert len(results[0][0].splitlines()) == 1 + 5
 
     job = start(python, "-c", KILLED_AT_MEMBER_2, "assimilate", twin, "--out", "killed", *few)
     assert wait(job, 60).returncode == -signal.SIGKILL
@@ -168,7 +168,7 @@ def test_members_are_the_same_on_any_ranks_and_groups_and_after_a_kill(
     assert len(left) == 2
     done = uzushio("assimilate", twin, "--restart", "killed", "--out", "killed", *few)
     assert done.returncode == 0, done.stderr
-    assert members(tmp_path / "killed") == found[0]
+    assert members(tmp_path / "killed") == results[0]
     assert all(file.stat().st_mtime_ns == when for file, when in left.items())
     assert "member 1 of 5" not in done.stdout and "member 5 of 5" in done.stdout
     report = uzushio("report", "killed")
@@ -386,8 +386,8 @@ def test_observations_of_a_twin_can_be_read(
         "--set", "truth=null",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found, same = outcome(tmp_path / "run"), outcome(uninterrupted)
-    assert found[:2] == same[:2]
+    results, same = outcome(tmp_path / "run"), outcome(uninterrupted)
+    assert results[:2] == same[:2]
     assert not (tmp_path / "run/observations.zarr").exists()
     values = zarr.open_array(tmp_path / "seen.zarr/values", mode="r+")
     values[-1, 0, 0] = 1.5  # between the run and its restart
@@ -403,7 +403,7 @@ def test_masked_values_in_one_rank_s_part_alone_are_counted(
     shutil.copytree(uninterrupted / "observations.zarr", tmp_path / "seen.zarr")
     values = zarr.open_array(tmp_path / "seen.zarr/values", mode="r+")
     values[:, :4, :10] = np.nan
-    found = []
+    outcomes = []
     for ranks in (1, 2):
         done = uzushio(
             "assimilate", twin, "--ranks", ranks, "--set", "observations.store=seen.zarr",
@@ -411,8 +411,8 @@ def test_masked_values_in_one_rank_s_part_alone_are_counted(
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "11520 values at 24 times; 960 of 12480 are masked" in done.stdout
-        found.append(outcome(tmp_path / f"run{ranks}"))
-    assert found[0] == found[1]
+        outcomes.append(outcome(tmp_path / f"run{ranks}"))
+    assert outcomes[0] == outcomes[1]
     content = summary(tmp_path / "run2")
     assert content["observations"] == {"times": 24, "values": 11520, "masked": 960, "rejected": 0}
     for name in ("messages", "bytes", "points"):

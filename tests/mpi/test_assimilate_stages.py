@@ -33,12 +33,12 @@ def dense(
     """Observations of the example at all points, at 8 times."""
     folder = tmp_path_factory.mktemp("dense")
     twin = ("optimiser.iterations=0", "uncertainty.iterations=0", *SMALL)
-    more = [word for one in twin for word in ("--set", one)]
+    more = [word for override in twin for word in ("--set", override)]
     words = ["assimilate", str(EXAMPLE), *more, "--no-figures", "--out", "twin"]
     status, _, errors = command_server.start(words, folder, job_environment).wait(60)
     assert status == 0, errors
-    found = xr.open_zarr(folder / "twin/observations.zarr").load()
-    return found.isel(time=[2, 6, 7, 19, 20, 44, 89, 126])
+    observations = xr.open_zarr(folder / "twin/observations.zarr").load()
+    return observations.isel(time=[2, 6, 7, 19, 20, 44, 89, 126])
 
 
 @pytest.mark.parametrize("share", [0.8, 0.9, 0.97])
@@ -49,12 +49,12 @@ def test_sparse_observations_give_the_parameter_of_the_truth(
     hidden = np.random.default_rng(100).random(dense["values"].shape) < share
     sparse = dense.assign(values=dense["values"].astype(float).where(~hidden))
     sparse.drop_encoding().to_zarr(tmp_path / "sparse.zarr", consolidated=False)
-    more = [word for one in SMALL for word in ("--set", one)]
+    more = [word for override in SMALL for word in ("--set", override)]
     store = ("--set", "observations.store=sparse.zarr", "--set", "truth=null")
     done = uzushio("assimilate", EXAMPLE, *more, *store, "--no-figures", "--out", "found")
-    found = summary(tmp_path / "found")
-    m = found["results"]["parameters"]["m"]
-    assert found["windows"] == [128] and found["results"]["fit"]["verdict"] == "good"
+    results = summary(tmp_path / "found")
+    m = results["results"]["parameters"]["m"]
+    assert results["windows"] == [128] and results["results"]["fit"]["verdict"] == "good"
     assert abs(m["estimate"] - 1.0) < 4.0 * m["sd"] < 0.1
     assert done.stderr == ""
 
@@ -93,8 +93,8 @@ def test_hubers_norm_and_the_background_check_are_the_same_on_any_ranks_and_afte
         assert done.returncode == 0, done.stderr
         assert re.search(r"The background check leaves out \d+ of 12480 values", done.stdout)
         assert re.search(r"Huber's norm: \d+ values \(\d+\.?\d* %\) are beyond", done.stdout)
-    one = outcome(tmp_path / "on1")
-    assert outcome(tmp_path / "on3") == one
+    on_one = outcome(tmp_path / "on1")
+    assert outcome(tmp_path / "on3") == on_one
     counts = summary(tmp_path / "on1")["observations"]
     assert 0 < counts["rejected"] < 1248 and counts["values"] + counts["rejected"] == 12480
     few = ("--set", "optimiser.iterations=4", "--set", "uncertainty.iterations=0")
@@ -102,7 +102,7 @@ def test_hubers_norm_and_the_background_check_are_the_same_on_any_ranks_and_afte
     again = ("--set", "optimiser.iterations=10", "--set", "uncertainty.iterations=8")
     done = uzushio("assimilate", twin, "--restart", "run", *robust, *again)
     assert done.returncode == 0, done.stderr
-    assert outcome(tmp_path / "run") == one
+    assert outcome(tmp_path / "run") == on_one
     other = uzushio("assimilate", twin, "--restart", "run", "--set", "observations.huber=2")
     assert "is of another problem: observations.huber changed" in other.stderr
 
@@ -127,11 +127,11 @@ def test_a_stage_with_a_parameter_at_a_bound_is_not_handed_on(
         "The stage of 12 steps ended with m at a bound; the next one begins at the first guess."
     )
     assert remark in done.stdout and "the fit is poor: 2J/N is" in done.stderr
-    found = summary(tmp_path / "run")
-    assert found["remarks"] == [remark] and found["windows"] == [12, 24]
+    results = summary(tmp_path / "run")
+    assert results["remarks"] == [remark] and results["windows"] == [12, 24]
     rows, (start,) = stages(tmp_path / "run")
     assert (rows["m"][start - 1], rows["m"][start]) == (0.2, -0.5)
-    m = found["results"]["parameters"]["m"]
+    m = results["results"]["parameters"]["m"]
     assert m["estimate"] == rows["m"][-1] == 0.2 and m["note"] == "it is at its bound"
     at = f"run/checkpoints/step-{int(rows['iteration'][start + 1]):08}"
     done = uzushio("assimilate", "--restart", at, "--out", "again", "--ranks", 2)
@@ -153,26 +153,26 @@ def test_a_poor_fit_is_tried_again_from_the_first_guess_and_the_better_one_is_ke
     assert done.returncode == 0, done.stderr
     assert "the whole run is tried again from the first guess" in done.stdout
     assert "the fit is poor: 2J/N is 3." in done.stderr
-    found = summary(tmp_path / "run")
-    both, J = found["tried_again"], found["results"]["J"]
-    assert found["windows"] == [12, 24, 24] and min(both.values()) == J
-    assert f"J is {both['first']:.8g} after the first search" in done.stdout
-    assert f"{both['second']:.8g} after the second one" in done.stdout
+    results = summary(tmp_path / "run")
+    first_and_second, J = results["tried_again"], results["results"]["J"]
+    assert results["windows"] == [12, 24, 24] and min(first_and_second.values()) == J
+    assert f"J is {first_and_second['first']:.8g} after the first search" in done.stdout
+    assert f"{first_and_second['second']:.8g} after the second one" in done.stdout
     rows, starts = stages(tmp_path / "run")
-    assert rows["m"][starts[1]] == -0.5 and rows["J"][starts[1] - 1] == both["first"]
+    assert rows["m"][starts[1]] == -0.5 and rows["J"][starts[1] - 1] == first_and_second["first"]
     # Restarts at the end of the first search and in the second one have the same result.
     for ranks, row in ((2, starts[1] - 1), (1, starts[1] + 2)):
         at, out = f"run/checkpoints/step-{int(rows['iteration'][row]):08}", f"from{row}"
         done = uzushio("assimilate", "--restart", at, "--out", out, "--ranks", ranks)
         assert done.returncode == 0, done.stderr
         assert outcome(tmp_path / out) == outcome(tmp_path / "run")
-        assert summary(tmp_path / out)["tried_again"] == both
+        assert summary(tmp_path / out)["tried_again"] == first_and_second
     # A second search that the limit of iterations ends early is not kept.
     few = ("--set", f"optimiser.iterations={int(rows['iteration'][starts[1]]) + 1}")
     done = uzushio("assimilate", twin, *more, *few, "--out", "few")
-    found = summary(tmp_path / "few")
-    assert found["results"]["J"] == both["first"] < found["tried_again"]["second"]
-    assert found["results"]["parameters"]["m"]["estimate"] == rows["m"][starts[1] - 1]
+    results = summary(tmp_path / "few")
+    assert results["results"]["J"] == first_and_second["first"] < results["tried_again"]["second"]
+    assert results["results"]["parameters"]["m"]["estimate"] == rows["m"][starts[1] - 1]
 
 
 def test_a_deviation_of_a_part_of_the_run_is_named_as_such(
@@ -181,13 +181,13 @@ def test_a_deviation_of_a_part_of_the_run_is_named_as_such(
     few = ("--set", "optimiser.iterations=9")
     done = uzushio("assimilate", twin, *few)
     assert done.returncode == 0, done.stderr
-    found = summary(tmp_path / "run")["results"]
-    m = found["parameters"]["m"]
-    assert m["sd"] is not None and found["observations_looked_at"] == 6240
+    results = summary(tmp_path / "run")["results"]
+    m = results["parameters"]["m"]
+    assert m["sd"] is not None and results["observations_looked_at"] == 6240
     part = "the first 12 of 24 steps, with 6240 of 12480 observations, not the whole run"
     assert m["note"] == f"± belongs to {part}" and f"m: {m['note']}." in done.stdout
     assert re.search(r"m = \S+ ± \S+ \(of 12 of 24 steps\), truth 1", done.stdout)
-    assert found["fit"]["values"] == 6240 and found["fit"]["steps"] == 12
+    assert results["fit"]["values"] == 6240 and results["fit"]["steps"] == 12
     estimate = zarr.open_group(tmp_path / "run/estimate.zarr", mode="r")
     assert estimate.attrs["m_sd_note"] == m["note"]
     assert uzushio("report", "run").returncode == 0

@@ -12,7 +12,7 @@ def test_solvers_take_the_same_iterations_on_one_and_on_three_ranks(
 ) -> None:
     common = ("bench", "poisson", "--cells", "24,20,16", "--repeats", 1)
     common += ("--conditions", "periodic,dirichlet+neumann,neumann")
-    found = []
+    iterations = []
     for ranks in (1, 3):
         file = tmp_path / f"{ranks}.json"
         done = uzushio(*common, "--ranks", ranks, "--solvers", "fft,cg,bicgstab", "--json", file)
@@ -27,10 +27,10 @@ def test_solvers_take_the_same_iterations_on_one_and_on_three_ranks(
         assert records[1]["sections"].keys() >= {"smoothing", "transfer", "halo exchange"}
         assert all(0 < sum(r["sections"].values()) <= 1.01 for r in records)
         assert all(r["converged"] and r["residual"] <= 1e-8 and r["rate"] > 0 for r in records)
-        found.append([(r["solver"], r["iterations"]) for r in records])
-    assert found[0] == found[1]
-    assert found[0][0] == ("fft", 0)
-    assert found[0][1][1] > 1
+        iterations.append([(r["solver"], r["iterations"]) for r in records])
+    assert iterations[0] == iterations[1]
+    assert iterations[0][0] == ("fft", 0)
+    assert iterations[0][1][1] > 1
 
 
 def test_what_cannot_be_solved_is_said_once(uzushio: Any) -> None:

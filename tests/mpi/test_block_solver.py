@@ -82,25 +82,25 @@ def solver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CylinderHeat]:
 @pytest.fixture(scope="module")
 def own(solver: CylinderHeat) -> Arrays:
     """Steps 4 and 8 on one rank, whose blocks are complete zones, from the solver's memory."""
-    found = {}
+    by_label = {}
     for zone in ZONES:
         vertices = np.empty((*solver.meshes()[zone].vertices.count, 3))
         solver.write_coordinates(zone, 0, vertices)
-        found |= {f"{zone}/xyz{index}": vertices for index in (4, 8)}
+        by_label |= {f"{zone}/xyz{index}": vertices for index in (4, 8)}
     for index in range(1, 9):
         solver.step()
         for name, field in solver.fields().items() if index % 4 == 0 else ():
             out = [np.empty(field.shape(box)) for box in field.boxes(solver.meshes())]
             solver.write_field(name, out)
             arrays = zip(ZONES, out, strict=True)
-            found |= {f"{zone}/{name}{index}": array for zone, array in arrays}
-    return found
+            by_label |= {f"{zone}/{name}{index}": array for zone, array in arrays}
+    return by_label
 
 
-def expect_same_bits(found: Arrays, own: Arrays) -> None:
-    assert set(found) == set(own)
+def expect_same_bits(arrays: Arrays, own: Arrays) -> None:
+    assert set(arrays) == set(own)
     for name, values in own.items():
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
+        np.testing.assert_array_equal(arrays[name], values, err_msg=name)
 
 
 def checkpointed(run: Path, step: int) -> Arrays:
@@ -132,9 +132,9 @@ def test_checkpoints_have_the_same_bits_on_any_number_of_ranks(
     done = uzushio("run", case, "--ranks", ranks, timeout=240)
     assert done.returncode == 0, done.stderr
     for step in (4, 8):
-        found = checkpointed(tmp_path / "run", step)
-        assert set(found) == {f"{zone}/{name}" for zone in ZONES for name in ("u", "gradient")}
-        for name, values in found.items():
+        arrays = checkpointed(tmp_path / "run", step)
+        assert set(arrays) == {f"{zone}/{name}" for zone in ZONES for name in ("u", "gradient")}
+        for name, values in arrays.items():
             np.testing.assert_array_equal(values, own[f"{name}{step}"], err_msg=name)
 
 
@@ -160,12 +160,12 @@ def test_all_ranks_write_a_checkpoint_of_one_layer_and_older_ones_are_read(
 
 
 def read_all(contact: Path) -> dict[str, np.ndarray]:
-    found = {}
+    arrays = {}
     with staging.attach(contact, attach_limit=100.0, step_limit=100.0) as reader:
         for step in reader:
             assert {mesh.kind for mesh in step.meshes.values()} == {"curvilinear"}
-            found |= {f"{name}{step.index}": step.read(name) for name in step.fields}
-    return found
+            arrays |= {f"{name}{step.index}": step.read(name) for name in step.fields}
+    return arrays
 
 
 @pytest.mark.parametrize("engine", ["shm", "tcp", "adios2"])
@@ -174,10 +174,10 @@ def test_a_reader_gets_all_zones(
 ) -> None:
     case.write_text(CASE + PUBLISH.replace("shm", engine))
     job = start_uzushio("run", case, "--ranks", 3)
-    found = read_all(tmp_path / "run/cylinder.contact")
+    arrays = read_all(tmp_path / "run/cylinder.contact")
     done = wait(job, 240)
     assert done.returncode == 0, done.stderr
-    expect_same_bits(found, own)
+    expect_same_bits(arrays, own)
 
 
 def test_a_reader_gets_all_zones_through_mpi(
@@ -192,8 +192,8 @@ def test_a_reader_gets_all_zones_through_mpi(
     )  # fmt: skip
     done = wait(job, 240)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "found.npz") as found:
-        expect_same_bits(found, own)
+    with np.load(tmp_path / "found.npz") as arrays:
+        expect_same_bits(arrays, own)
 
 
 def test_a_function_inside_the_step_gets_all_zones(
@@ -203,8 +203,8 @@ def test_a_function_inside_the_step_gets_all_zones(
     case.write_text(CASE + "publish: {engine: inproc, python: look.py, every: 4}\n")
     done = uzushio("run", case, "--ranks", 3, timeout=240)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "found.npz") as found:
-        expect_same_bits(found, own)
+    with np.load(tmp_path / "found.npz") as arrays:
+        expect_same_bits(arrays, own)
 
 
 def pixels(file: Path) -> np.ndarray:

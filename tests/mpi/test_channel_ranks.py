@@ -48,8 +48,8 @@ def flow(
     return go
 
 
-def expect_same(one: Result, other: Result) -> None:
-    for name, values in one.items():
+def expect_same(result: Result, other: Result) -> None:
+    for name, values in result.items():
         if name.startswith("traffic") or name == "bytes":
             continue
         scale = max(1.0, float(abs(values).max()))
@@ -79,9 +79,9 @@ def test_the_same_fields_samples_and_figures_on_any_ranks(
 
 
 def test_a_held_flow_rate_is_the_same_on_any_ranks(flow: Callable[..., Result]) -> None:
-    one = flow(1, 1, forcing="flow_rate")
-    assert one["figures"][0] == pytest.approx(0.5, rel=1e-13)
-    expect_same(one, flow(2, 2, forcing="flow_rate"))
+    on_one = flow(1, 1, forcing="flow_rate")
+    assert on_one["figures"][0] == pytest.approx(0.5, rel=1e-13)
+    expect_same(on_one, flow(2, 2, forcing="flow_rate"))
 
 
 @pytest.mark.parametrize(("py", "pz"), [(2, 1), (3, 2)])
@@ -112,22 +112,22 @@ def test_threads_change_no_bit(
     assert done.stdout.strip() == "same"
 
 
-def deviation(one: Result, other: Result) -> float:
+def deviation(result: Result, other: Result) -> float:
     """Maximum difference of the velocities, over the maximum of each."""
-    return max(float(abs(one[c] - other[c]).max() / abs(one[c]).max()) for c in "uvw")
+    return max(float(abs(result[c] - other[c]).max() / abs(result[c]).max()) for c in "uvw")
 
 
 def test_values_sent_in_single_precision_are_rounded_alike_on_any_ranks(
     flow: Callable[..., Result],
 ) -> None:
-    exact, one = flow(1, 1), flow(1, 1, precision="single")
-    rounding = deviation(exact, one)
+    exact, rounded = flow(1, 1), flow(1, 1, precision="single")
+    rounding = deviation(exact, rounded)
     assert 1e-9 < rounding < 1e-6
     for py, pz in ((2, 1), (1, 2), (3, 2)):
         for transposes in ("messages", "shared_memory"):
             other = flow(py, pz, precision="single", transposes=transposes)
             # Round-off of transforms may change the rounding of some values: far fewer than all.
-            assert deviation(one, other) < 0.05 * rounding
+            assert deviation(rounded, other) < 0.05 * rounding
 
 
 def test_values_sent_in_single_precision_are_half_the_bytes(flow: Callable[..., Result]) -> None:

@@ -51,13 +51,15 @@ def test_a_run_writes_pictures_statistics_and_a_summary_and_names_them(
         picture = tmp_path / f"run/figures/{name}.png"
         assert picture.read_bytes().startswith(b"\x89PNG"), name
         assert picture.name in done.stdout
-    with xr.open_zarr(tmp_path / "run/statistics.zarr") as found:
-        assert found.attrs["samples"] == 4
-        assert found.u.shape == (18,)
-        assert found.spectrum_x.dims == ("height", "component", "kx")
+    with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
+        assert statistics.attrs["samples"] == 4
+        assert statistics.u.shape == (18,)
+        assert statistics.spectrum_x.dims == ("height", "component", "kx")
         # Spectra are the variance, mode by mode: their sums over kx and over ky agree.
         np.testing.assert_allclose(
-            found.spectrum_x.sum("kx").values, found.spectrum_y.sum("ky").values, rtol=1e-12
+            statistics.spectrum_x.sum("kx").values,
+            statistics.spectrum_y.sum("ky").values,
+            rtol=1e-12,
         )
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert "bulk_velocity" in json.dumps(summary)
@@ -105,8 +107,8 @@ def test_a_restart_on_other_ranks_gives_the_same_fields(
     at = uninterrupted / "four/checkpoints/step-00000005"
     done = uzushio("run", channel, "--ranks", 3, "--restart", at, timeout=120)
     assert done.returncode == 0, done.stderr
-    one, restarted = state(uninterrupted / "one", 12), state(tmp_path / "run", 12)
-    for name, values in one.items():
+    on_one, restarted = state(uninterrupted / "one", 12), state(tmp_path / "run", 12)
+    for name, values in on_one.items():
         scale = abs(values).max()
         np.testing.assert_allclose(
             restarted[name], values, rtol=0, atol=1e-11 * scale, err_msg=name
@@ -127,10 +129,12 @@ def test_a_restart_on_another_grid_needs_interpolate_and_is_the_same_on_any_rank
         done = uzushio("run", channel, *finer, *more, timeout=120)
         assert done.returncode == 0, done.stderr
         assert "Averages of the earlier run are discarded" in done.stdout + done.stderr
-    one, other = state(tmp_path / "on-1", 6), state(tmp_path / "on-4", 6)
+    on_one, other = state(tmp_path / "on-1", 6), state(tmp_path / "on-4", 6)
     for name in ("state/u", "state/v", "state/w", "state/p"):
-        scale = abs(one[name]).max()
-        np.testing.assert_allclose(other[name], one[name], rtol=0, atol=1e-11 * scale, err_msg=name)
+        scale = abs(on_one[name]).max()
+        np.testing.assert_allclose(
+            other[name], on_one[name], rtol=0, atol=1e-11 * scale, err_msg=name
+        )
     with_averages = json.loads((tmp_path / "on-4/summary.json").read_text())
     assert with_averages["results"]["divergence"] < 1e-11
 

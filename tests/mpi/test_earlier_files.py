@@ -54,9 +54,9 @@ def vector(path: Path, name: str) -> np.ndarray:
     return np.append(values, layout["parameters"][name])
 
 
-def close(found: np.ndarray, expected: np.ndarray) -> None:
+def close(values: np.ndarray, expected: np.ndarray) -> None:
     """The same bits on the machine that wrote them; round-off on others, where FFTW plans anew."""
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * abs(expected).max())
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-11 * abs(expected).max())
 
 
 @pytest.mark.parametrize("earlier", ["channel"], indirect=True)
@@ -87,8 +87,8 @@ def test_an_assimilation_has_the_stored_bits_and_continues(uzushio: Run, earlier
     assert done.returncode == 0, done.stderr
     aside = last.with_name(f"{last.name}.set-aside")
     assert content(last)["arrays"]["point"] == ["<f8", 7, 8] != content(aside)["arrays"]["point"]
-    found = saved.vectors_of(checkpoint.open_checkpoint(last, COMM).state(), model)
-    for name, values in found.items():
+    stored_vectors = saved.vectors_of(checkpoint.open_checkpoint(last, COMM).state(), model)
+    for name, values in stored_vectors.items():
         close(values, vector(aside, name))
 
 
@@ -128,15 +128,15 @@ def whole(step: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("earlier", ["extracts"], indirect=True)
 def test_series_continue_on_other_ranks(mpi_run: Run, earlier: Path) -> None:
-    with xr.open_zarr(earlier / "series.zarr") as found:
-        np.testing.assert_array_equal(found.u[2], whole(0)[0] + 200.0)
+    with xr.open_zarr(earlier / "series.zarr") as stored:
+        np.testing.assert_array_equal(stored.u[2], whole(0)[0] + 200.0)
     done = mpi_run(2, ["-c", RESUME], timeout=60)
     assert done.returncode == 0, done.stderr
-    with xr.open_zarr(earlier / "series.zarr") as found:
-        np.testing.assert_array_equal(found.step, [0, 10, 20, 30])
+    with xr.open_zarr(earlier / "series.zarr") as stored:
+        np.testing.assert_array_equal(stored.step, [0, 10, 20, 30])
         for step in range(4):
             for name, expected in zip("uv", whole(step), strict=True):
-                np.testing.assert_array_equal(found[name][step], expected)
+                np.testing.assert_array_equal(stored[name][step], expected)
     with h5py.File(earlier / "series.vtkhdf") as file:
         assert file["VTKHDF/Steps/Values"][...].tolist() == [0.0, 0.5, 1.0, 1.5]
         for step in range(4):

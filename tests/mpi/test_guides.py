@@ -67,9 +67,13 @@ def blocks_of(page: Path) -> list[Block]:
     name = str(page.relative_to(ROOT))
     return [
         Block(
-            name, text.count("\n", 0, one.start()) + 1, one["mark"] or "", one["kind"], one["code"]
+            name,
+            text.count("\n", 0, match.start()) + 1,
+            match["mark"] or "",
+            match["kind"],
+            match["code"],
         )
-        for one in BLOCK.finditer(text)
+        for match in BLOCK.finditer(text)
     ]
 
 
@@ -78,9 +82,9 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 def blocks(name: str, kind: str) -> list[str]:
     """The code of blocks of a kind that a test runs, in the order of the pages."""
-    found = [one.code for one in BLOCKS if one.kind == kind and name in one.names]
-    assert found, f"no page has a block of {kind} that is marked 'run: {name}'"
-    return found
+    codes = [block.code for block in BLOCKS if block.kind == kind and name in block.names]
+    assert codes, f"no page has a block of {kind} that is marked 'run: {name}'"
+    return codes
 
 
 def words_of(code: str) -> list[list[str]]:
@@ -181,10 +185,10 @@ def test_pipeline_of_numbers(uzushio: Run, stored: Path, tmp_path: Path) -> None
     for done, ranks in ((later, 1), (within, 2)):
         assert done.returncode == 0, done.stderr
         assert "failed" not in done.stderr
-        found = set(re.findall(r"^100 \d+\.\d+ (\d [uvwp]) ", done.stdout, re.M))
-        assert found == {f"{rank} {name}" for rank in range(ranks) for name in "uvwp"}
-    one, other = tmp_path / "later", tmp_path / "runs/channel/pipeline"
-    for folder in (one, other):
+        counted = set(re.findall(r"^100 \d+\.\d+ (\d [uvwp]) ", done.stdout, re.M))
+        assert counted == {f"{rank} {name}" for rank in range(ranks) for name in "uvwp"}
+    continued, other = tmp_path / "later", tmp_path / "runs/channel/pipeline"
+    for folder in (continued, other):
         line, mean = (newest(rows(folder / f"{name}.csv")) for name in ("probe-up", "mean"))
         ends = [0, -1]
         np.testing.assert_array_equal(line["z"][ends], [0.0, 2.0])
@@ -194,15 +198,15 @@ def test_pipeline_of_numbers(uzushio: Run, stored: Path, tmp_path: Path) -> None
         np.testing.assert_array_equal(mean["u"][ends], 0.0)
         for name in ("mean", "spectra", "extremes", "probe", "probe-up"):
             assert Image.open(folder / f"{name}.png").size[0] > 300
-        with xarray.open_zarr(folder / "statistics.zarr") as found:
-            assert (found.variance_u.isel(z=ends) == 0.0).all() and found.z[-1] == 2.0
-        with xarray.open_zarr(folder / "wall.zarr") as found:
-            assert float(found.z) == pytest.approx(0.05, abs=0.02)
+        with xarray.open_zarr(folder / "statistics.zarr") as dataset:
+            assert (dataset.variance_u.isel(z=ends) == 0.0).all() and dataset.z[-1] == 2.0
+        with xarray.open_zarr(folder / "wall.zarr") as dataset:
+            assert float(dataset.z) == pytest.approx(0.05, abs=0.02)
         assert (folder / "wall.vtkhdf").stat().st_size > 1000
     for name in ("mean", "spectra", "extremes", "probe", "probe-up"):
-        found, expected = (rows(folder / f"{name}.csv") for folder in (one, other))
+        table, expected = (rows(folder / f"{name}.csv") for folder in (continued, other))
         for column, values in expected.items():
-            np.testing.assert_allclose(found[column], values, rtol=1e-8, atol=1e-9)
+            np.testing.assert_allclose(table[column], values, rtol=1e-8, atol=1e-9)
 
 
 def test_pipeline_of_sound(python: Path, uzushio: Run, tmp_path: Path) -> None:
@@ -227,7 +231,7 @@ def test_pipeline_of_pictures(uzushio: Run, stored: Path, tmp_path: Path) -> Non
     (tmp_path / "pipeline.yaml").write_text(text)
     done = uzushio("render", "pipeline.yaml", "--from", stored, timeout=120)
     assert done.returncode == 0, done.stderr
-    made = {one.name for one in (tmp_path / "rendered/pictures").iterdir()}
+    made = {path.name for path in (tmp_path / "rendered/pictures").iterdir()}
     assert {"vortices_00000100.png", "slice_p_00000050.png"} <= made
     with av.open(str(tmp_path / "rendered/vortices.mp4")) as movie:
         assert sum(1 for _ in movie.decode(video=0)) == 2
@@ -253,9 +257,9 @@ def test_beside_the_channel(start: Start, python: Path, uzushio: Run, tmp_path: 
     readers.append(start(python, "-m", *drawing))
     solver = wait(start(python, "-m", "uzushio", "run", "channel.yaml"), 120)
     assert solver.returncode == 0, solver.stderr
-    done = [wait(one, 60) for one in readers]
-    assert [one.returncode for one in done] == [0, 0, 0], [one.stderr for one in done]
-    plain, whole, drawn = (one.stdout for one in done)
+    done = [wait(reader, 60) for reader in readers]
+    assert [job.returncode for job in done] == [0, 0, 0], [job.stderr for job in done]
+    plain, whole, drawn = (job.stdout for job in done)
     assert len(plain.splitlines()) == 2 and float(plain.split()[1]) > 0.0  # u
     assert re.findall(r"^\d+ .*'u', 'v', 'w', 'p'", whole, re.M), whole
     assert len(re.findall(r"^0 \d+\.\d+$", whole, re.M)) == 2  # of the block with u, not of w's
@@ -296,8 +300,8 @@ u = np.full((mine + 2, ny + 1, nx + 1), float(comm.rank + 1))
 @pytest.mark.parametrize("engine", ["shm", "printed"])
 def test_wave(start: Start, python: Path, mpi_run: Run, tmp_path: Path, engine: str) -> None:
     code = blocks("wave", "python")
-    (writing,) = (one for one in code if "staging.open" in one)
-    (reading,) = (one for one in code if "staging.attach" in one)
+    (writing,) = (block for block in code if "staging.open" in block)
+    (reading,) = (block for block in code if "staging.attach" in block)
     (printed,) = blocks("wave", "yaml")
     options = {"engine": "shm", "queue": {"policy": "block"}}
     if engine == "printed":
@@ -436,9 +440,9 @@ def test_assimilation_in_python(mpi_run: Run, tmp_path: Path) -> None:
     (tmp_path / "estimate.py").write_text(code)
     done = mpi_run(2, tmp_path / "estimate.py", timeout=120)
     assert done.returncode == 0, done.stderr
-    found = re.findall(r"^m = (\S+) ± (\S+), truth 1.0$", done.stdout, re.M)
-    assert len(found) == 2 and found[0] == found[1], done.stdout
-    assert abs(float(found[0][0]) - 1.0) < 5.0 * float(found[0][1]) < 0.5
+    matches = re.findall(r"^m = (\S+) ± (\S+), truth 1.0$", done.stdout, re.M)
+    assert len(matches) == 2 and matches[0] == matches[1], done.stdout
+    assert abs(float(matches[0][0]) - 1.0) < 5.0 * float(matches[0][1]) < 0.5
     assert (tmp_path / "runs/small/figures/states.svg").exists()
 
 
@@ -456,8 +460,8 @@ def test_past_a_body(mpi_run: Run, tmp_path: Path) -> None:
     (tmp_path / "body.py").write_text(code)
     done = mpi_run(1, tmp_path / "body.py", timeout=120)
     assert done.returncode == 0, done.stderr
-    (found,) = re.findall(r"^C_d = (\S+), C_l = ±(\S+), St = (\S+)$", done.stdout, re.M)
-    drag, lift, strouhal = map(float, found)
+    (match,) = re.findall(r"^C_d = (\S+), C_l = ±(\S+), St = (\S+)$", done.stdout, re.M)
+    drag, lift, strouhal = map(float, match)
     # Linnick and Fasel (2005); the lift grows with the number of cells.
     assert drag == pytest.approx(1.34, rel=0.1)
     assert 0.2 < lift < 0.4
@@ -494,7 +498,9 @@ def test_plan(uzushio: Run, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (commands,), (part,) = blocks("plan", "sh"), blocks("plan", "yaml")
     done, as_json = (uzushio(*words[1:]) for words in words_of(commands))
-    (printed,) = (one.code for one in blocks_of(ROOT / "docs/how-to/plan.md") if one.kind == "text")
+    (printed,) = (
+        block.code for block in blocks_of(ROOT / "docs/how-to/plan.md") if block.kind == "text"
+    )
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert printed.rstrip() in "\n".join(lines)
     assert '"keeps_up": true' in as_json.stdout

@@ -233,7 +233,9 @@ READER = Path(__file__).with_name("instrument_reader.py")
 
 
 @pytest.mark.parametrize(
-    ("example", "engine"), CASES, ids=lambda one: one.folder if isinstance(one, Example) else one
+    ("example", "engine"),
+    CASES,
+    ids=lambda case: case.folder if isinstance(case, Example) else case,
 )
 def test_a_reader_sees_the_exact_solution_of_each_solver(
     example: Example,

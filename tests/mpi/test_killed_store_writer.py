@@ -64,14 +64,14 @@ def test_a_reader_waits_for_a_living_writer_and_ends_with_a_killed_one(
             np.testing.assert_array_equal(step.read("u"), np.full((2, 3, 4), float(n)))
         assert reader.next(0.6) is None and not reader.ended
         writer.send_signal(signal.SIGKILL)
-        found: list[int] = []
+        indices: list[int] = []
         # Without a limit of its own, a reader would wait for ever.
         waiting = threading.Thread(
-            target=lambda: found.extend(s.index for s in reader), daemon=True
+            target=lambda: indices.extend(s.index for s in reader), daemon=True
         )
         waiting.start()
         waiting.join(60.0)
-        assert not waiting.is_alive() and reader.ended and found == []
+        assert not waiting.is_alive() and reader.ended and indices == []
     assert "has ended without closing" in capfd.readouterr().err
 
     (where.parent / "p.yaml").write_text("actions:\n- {count: {fields: [u]}}\n")

@@ -114,8 +114,8 @@ def test_the_check_of_the_example_passes_with_the_same_figures_on_any_ranks(uzus
     assert done.stdout.endswith("Passed: g is the gradient.\n")
     assert "no tangent_step and no second_order_step: central differences" in done.stdout
     assert not Path("run").exists()
-    three = uzushio("assimilate", "case.yaml", "--check-gradient", "--ranks", 3)
-    assert (three.returncode, three.stdout) == (0, done.stdout)
+    on_three = uzushio("assimilate", "case.yaml", "--check-gradient", "--ranks", 3)
+    assert (on_three.returncode, on_three.stdout) == (0, done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_own_tangent_and_second_order_steps_are_checked(example: Path) -> None:
     checked = check_gradient("case.yaml", MPI.COMM_SELF)
     assert checked.passed
     assert not checked.by_differences
-    assert max(one.difference for one in checked.dot_products) < 1e-12
+    assert max(product.difference for product in checked.dot_products) < 1e-12
     assert checked.hessian is not None and checked.hessian < 1e-7
     example.write_text(
         whole.replace("du * self.slope(weighted)", "2.0 * du * self.slope(weighted)")
@@ -166,7 +166,7 @@ def test_tangent_and_adjoint_of_another_model_are_found(example: Path) -> None:
     )
     example.write_text(example.read_text() + TANGENT)
     checked = check_gradient("case.yaml", MPI.COMM_SELF)
-    assert all(one.passed for one in checked.dot_products)
+    assert all(product.passed for product in checked.dot_products)
     assert "tangent-linear and adjoint model are not those of the forward model" in str(checked)
     assert not checked.passed
 
@@ -190,7 +190,7 @@ def test_the_phase_field_passes() -> None:
     checked = check_gradient(small, MPI.COMM_SELF)
     assert checked.passed, str(checked)
     assert checked.hessian is not None and checked.hessian < 1e-7
-    assert max(one.difference for one in checked.dot_products) < 1e-12
+    assert max(product.difference for product in checked.dot_products) < 1e-12
 
 
 def test_a_twin_finds_its_parameters_within_their_deviations(uzushio: Run, tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ def test_a_twin_finds_its_parameters_within_their_deviations(uzushio: Run, tmp_p
     case = load_assimilation("case.yaml")
     model = model_class(case.model)(case, MPI.COMM_SELF)
     results = json.loads(Path("run/summary.json").read_text())["results"]
-    found, expected = results["parameters"], deviations(model)
+    parameters, expected = results["parameters"], deviations(model)
     for name, truth, sd in zip(("u", "kappa"), (1.0, 0.005), expected, strict=True):
-        assert found[name]["truth"] == truth
-        assert abs(found[name]["estimate"] - truth) < 3.0 * sd
+        assert parameters[name]["truth"] == truth
+        assert abs(parameters[name]["estimate"] - truth) < 3.0 * sd
         # The curvature differs from that of the linearised run by the residuals.
-        assert found[name]["sd"] == pytest.approx(sd, rel=0.1)
+        assert parameters[name]["sd"] == pytest.approx(sd, rel=0.1)
     estimate = xr.open_zarr("run/estimate.zarr")["c"]
     assert estimate.dims == ("x",)
     # On any number of ranks, and after a restart from another folder, the result is the same.
@@ -219,7 +219,7 @@ def test_a_twin_finds_its_parameters_within_their_deviations(uzushio: Run, tmp_p
     assert again.returncode == 0, again.stderr
     others = json.loads(Path("other/summary.json").read_text())["results"]
     assert others["J"] == results["J"]
-    assert others["parameters"] == found
+    assert others["parameters"] == parameters
 
 
 def deviations(model: Model) -> np.ndarray:

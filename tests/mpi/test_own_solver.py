@@ -168,8 +168,8 @@ def test_interpolation_to_another_grid_is_of_second_order(name: str) -> None:
     for cells in (32, 64):
         coarse, fine, exact = (solver(name, cells=n) for n in (cells, 80, 80))
         fine.interpolate(saved(coarse))
-        found, expected = fine.state().arrays, exact.state().arrays
-        pairs = [(found[one].values[0], expected[one].values[0]) for one in expected]
+        arrays, expected = fine.state().arrays, exact.state().arrays
+        pairs = [(arrays[name].values[0], expected[name].values[0]) for name in expected]
         errors.append([np.abs(a - b).mean() for a, b in pairs])
     orders = np.log2(np.divide(*errors))
     assert (orders > 1.8).all() and (np.array(errors[1]) > 0).all()
@@ -197,12 +197,12 @@ def small(name: str, tmp_path: Path) -> list[str]:
 
 def stored(run: Path) -> tuple[Arrays, Arrays]:
     """State and averages of the checkpoint of step 12."""
-    found = checkpoint.open_checkpoint(run / "checkpoints/step-00000012", MPI.COMM_SELF)
-    state = found.state()
+    opened = checkpoint.open_checkpoint(run / "checkpoints/step-00000012", MPI.COMM_SELF)
+    state = opened.state()
     arrays = {
         name: state.read(name, (0,) * len(shape), shape) for name, shape in state.shapes.items()
     }
-    return arrays, found.averages()[0]
+    return arrays, opened.averages()[0]
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -212,9 +212,9 @@ def test_the_bits_are_those_of_one_rank_on_others_and_after_a_kill(
     words = small(name, tmp_path)
     done = uzushio(*words)
     assert done.returncode == 0, done.stderr
-    one = stored(tmp_path / "run")
+    on_one = stored(tmp_path / "run")
     assert (
-        one[0].keys()
+        on_one[0].keys()
         == {
             "euler": {"conserved"},
             "shallow_water": {"depth", "velocity_i", "velocity_j"},
@@ -247,10 +247,10 @@ def test_the_bits_are_those_of_one_rank_on_others_and_after_a_kill(
     assert done.returncode == 0, done.stderr
 
     for run in ("two", "rest"):
-        for found, expected in zip(stored(tmp_path / run), one, strict=True):
-            assert found.keys() == expected.keys()
+        for arrays, expected in zip(stored(tmp_path / run), on_one, strict=True):
+            assert arrays.keys() == expected.keys()
             for array, values in expected.items():
-                np.testing.assert_array_equal(found[array], values, err_msg=f"{run}: {array}")
+                np.testing.assert_array_equal(arrays[array], values, err_msg=f"{run}: {array}")
 
 
 def test_a_run_continues_on_a_finer_grid(uzushio: Run, tmp_path: Path) -> None:
@@ -264,9 +264,9 @@ def test_a_run_continues_on_a_finer_grid(uzushio: Run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Averages of the earlier run are discarded: cells changed." in done.stderr + done.stdout
     before = stored(tmp_path / "run")[0]["conserved"]
-    found = checkpoint.open_checkpoint(tmp_path / "finer", MPI.COMM_SELF)
-    after = found.state().read("conserved", (0, 0, 0, 0), (1, 36, 36, 4))
-    assert found.manifest.step == 24
+    opened = checkpoint.open_checkpoint(tmp_path / "finer", MPI.COMM_SELF)
+    after = opened.state().read("conserved", (0, 0, 0, 0), (1, 36, 36, 4))
+    assert opened.manifest.step == 24
     np.testing.assert_allclose(after.mean((0, 1, 2)), before.mean((0, 1, 2)), rtol=1e-13)
     other = [*finer, "--set", "output.folder=other", "--set", "time.steps=24"]
     refused = uzushio(*small("euler", tmp_path), *other)
@@ -278,13 +278,15 @@ def test_statistics_are_profiles_with_intervals(uzushio: Run, tmp_path: Path) ->
     done = uzushio(*small("shallow_water", tmp_path), *every)
     assert done.returncode == 0, done.stderr
     state, _ = stored(tmp_path / "run")
-    with xarray.open_zarr(tmp_path / "run/statistics.zarr") as found:
+    with xarray.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
         u, v = state["velocity_i"][0], state["velocity_j"][0]
-        assert found["velocity_i"].dims == ("y",) and found["velocity_j"].dims == ("y_vertex",)
-        np.testing.assert_allclose(found["velocity_i"], u.mean(axis=1), atol=1e-15)
-        np.testing.assert_allclose(found["velocity_j_rms"], v.std(axis=1), atol=1e-12)
-        np.testing.assert_allclose(found["y"], (np.arange(24) + 0.5) * 2 * np.pi / 24)
-        assert found.attrs["samples"] == 1
+        assert statistics["velocity_i"].dims == ("y",) and statistics["velocity_j"].dims == (
+            "y_vertex",
+        )
+        np.testing.assert_allclose(statistics["velocity_i"], u.mean(axis=1), atol=1e-15)
+        np.testing.assert_allclose(statistics["velocity_j_rms"], v.std(axis=1), atol=1e-12)
+        np.testing.assert_allclose(statistics["y"], (np.arange(24) + 0.5) * 2 * np.pi / 24)
+        assert statistics.attrs["samples"] == 1
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def test_pictures_do_not_depend_on_the_decomposition(made: Path, part: str, rank
     for pixels, bound in (("rgba_float", 1), ("rgba8", 2)):
         for view in VIEWS:
             name = f"{pixels}.{view}"
-            one, many = loaded(made, "slabs", 1, name), loaded(made, part, ranks, name)
-            assert len(np.unique(one.reshape(-1, 3), axis=0)) > 50, "there is something to see"
-            assert np.abs(one - many).max() <= bound, name
+            single, many = loaded(made, "slabs", 1, name), loaded(made, part, ranks, name)
+            assert len(np.unique(single.reshape(-1, 3), axis=0)) > 50, "there is something to see"
+            assert np.abs(single - many).max() <= bound, name
     smooth, sharp = (loaded(made, part, ranks, f"{kind}.back") for kind in ("smooth", "rgba8"))
     assert np.abs(smooth - loaded(made, "slabs", 1, "smooth.back")).max() <= 2
     assert (smooth != sharp).any() and np.abs(smooth - sharp).mean() < 3
@@ -96,9 +96,9 @@ def test_parts_of_a_mesh_make_the_picture_of_the_whole(made: Path) -> None:
         assert "A layer of kind volume needs a uniform or rectilinear mesh" in text
     for kind in ("surface", "filters"):
         for camera in ("isometric", "top"):
-            one, three = (loaded(made, "meshes", n, f"{kind}.{camera}") for n in (1, 3))
-            assert len(np.unique(one.reshape(-1, 3), axis=0)) > 200
-            off = np.abs(one - three).max(axis=2)
+            single, on_three = (loaded(made, "meshes", n, f"{kind}.{camera}") for n in (1, 3))
+            assert len(np.unique(single.reshape(-1, 3), axis=0)) > 200
+            off = np.abs(single - on_three).max(axis=2)
             assert (off > 2).mean() < 1e-3 and off.max() <= 64, (kind, camera)
     part, nothing = (loaded(made, "meshes", 3, name) for name in ("nothing0", "nothing"))
     full = loaded(made, "meshes", 3, "filters.top")

@@ -41,9 +41,9 @@ def test_a_placed_run_has_the_same_bits(uzushio: Run, tmp_path: Path) -> None:
     (tmp_path / "channel.yaml").write_text(CASE)
     # The groups 0, 1 and 2, 3 are apart on the nodes 0, 2, 1, 3 of a line.
     line = Torus((4,), periodic=False)
-    found = place(line, pencils(2, 2), nodes=np.array([0, 2, 1, 3]), exchange=True)
-    assert not np.array_equal(found.permutation, np.arange(4))
-    launchers.write_permutation(tmp_path / "permutation.txt", found.permutation)
+    placement = place(line, pencils(2, 2), nodes=np.array([0, 2, 1, 3]), exchange=True)
+    assert not np.array_equal(placement.permutation, np.arange(4))
+    launchers.write_permutation(tmp_path / "permutation.txt", placement.permutation)
     for name in ("plain", "placed"):
         more = ("--set", "parallel.placement=permutation.txt") if name == "placed" else ()
         done = uzushio("run", "channel.yaml", "--ranks", 4, "--out", name, *more, timeout=120)

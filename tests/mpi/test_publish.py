@@ -67,13 +67,13 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Fields:
     path = tmp_path_factory.mktemp("own") / "channel.yaml"
     path.write_text(CASE)
     solver = ChannelSolver(load_case(path), MPI.COMM_SELF).begin()
-    found: dict[str, np.ndarray] = {}
+    fields: dict[str, np.ndarray] = {}
     for index in range(1, 5):
         solver.step()
         if index % 2 == 0:
-            found |= {f"{name}{index}": on_walls(name, solver.physical(name)) for name in "uvwp"}
-            found[f"bulk{index}"] = np.array(solver.core.bulk_velocity())
-    return found
+            fields |= {f"{name}{index}": on_walls(name, solver.physical(name)) for name in "uvwp"}
+            fields[f"bulk{index}"] = np.array(solver.core.bulk_velocity())
+    return fields
 
 
 def on_walls(name: str, values: np.ndarray) -> np.ndarray:
@@ -82,15 +82,15 @@ def on_walls(name: str, values: np.ndarray) -> np.ndarray:
     return np.pad(values, width, mode="edge" if name == "p" else "constant")
 
 
-def expect_equal(found: Fields, own: Fields) -> None:
-    assert set(found) == set(own)
+def expect_equal(arrays: Fields, own: Fields) -> None:
+    assert set(arrays) == set(own)
     for name, values in own.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(arrays[name], values, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 def read_all(contact: Path) -> dict[str, np.ndarray]:
     """All steps of a stream, in this process; each must be free of divergence."""
-    found: dict[str, np.ndarray] = {}
+    values_read: dict[str, np.ndarray] = {}
     with staging.attach(contact, attach_limit=100.0, step_limit=100.0) as reader:
         for step in reader:
             fields = {name: step.read(name) for name in "uvwp"}
@@ -100,12 +100,12 @@ def read_all(contact: Path) -> dict[str, np.ndarray]:
             assert (centres[0], centres[-1], faces[0], faces[-1]) == (0.0, 2.0, 0.0, 2.0)
             np.testing.assert_array_equal(centres[1:-1], 0.5 * (faces[1:] + faces[:-1]))
             assert divergence(fields, faces, step.attributes) < 1e-11
-            found |= {f"{name}{step.index}": values for name, values in fields.items()}
-            found[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
+            values_read |= {f"{name}{step.index}": values for name, values in fields.items()}
+            values_read[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
             # The sums of the values read equal the solver's own.
             mean = (fields["u"][1:-1].mean(axis=(1, 2)) * np.diff(faces)).sum() / 2.0
             np.testing.assert_allclose(mean, step.attributes["bulk_velocity"], rtol=1e-12)
-    return found
+    return values_read
 
 
 def divergence(fields: Fields, faces: np.ndarray, attributes: Mapping[str, Any]) -> float:
@@ -129,10 +129,10 @@ def test_a_reader_beside_the_run_gets_the_solvers_numbers(
     job = start_uzushio("run", channel, "--ranks", 2,
         "--set", f"publish.engine={engine}",
     )  # fmt: skip
-    found = read_all(tmp_path / "run/channel.contact")
+    fields = read_all(tmp_path / "run/channel.contact")
     done = wait(job, 120)
     assert done.returncode == 0, done.stderr
-    expect_equal(found, own)
+    expect_equal(fields, own)
     content = json.loads((tmp_path / "run/summary.json").read_text())["published"]
     assert (content["engine"], content["published"], content["failed"]) == (engine, 2, None)
     assert f"Published 2 steps as channel ({engine})" in done.stdout
@@ -147,13 +147,15 @@ def test_stored_steps_are_read_by_the_same_code_after_the_run(
     assert done.returncode == 0, done.stderr
     expect_equal(read_all(tmp_path / "run/published/channel.zarr"), own)
     with staging.attach(tmp_path / "run/published/channel.zarr") as reader:
-        found = {step.index: step.attributes for step in reader}
-    for index, attributes in found.items():
+        attributes_of = {step.index: step.attributes for step in reader}
+    for index, attributes in attributes_of.items():
         assert attributes["monitor/bulk velocity"] == attributes["bulk_velocity"], index
         assert 0.0 < attributes["monitor/CFL"] <= 0.4 + 1e-9
         assert attributes["run/end_step"] == 4
         assert 0.0 <= attributes["run/seconds_waited"] <= attributes["run/seconds_per_step"]
-    assert found[2]["run/seconds_left"] > 0.0 and found[4]["run/seconds_left"] == 0.0
+    assert (
+        attributes_of[2]["run/seconds_left"] > 0.0 and attributes_of[4]["run/seconds_left"] == 0.0
+    )
     looked = uzushio("inspect", "run/published/channel.zarr", "--steps", 0)
     assert "bulk_velocity = 1" in looked.stdout and "step 4" in looked.stdout, looked.stderr
 
@@ -165,8 +167,8 @@ def test_a_function_of_the_case_runs_inside_the_step(
     more = ("--set", "publish.engine=inproc", "--set", "publish.python=look.py")
     done = uzushio("run", channel, "--ranks", 2, *more, timeout=120)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "found.npz") as found:
-        expect_equal(found, own)
+    with np.load(tmp_path / "found.npz") as stored:
+        expect_equal(stored, own)
 
 
 def test_a_reader_of_the_same_launch_gets_the_steps_through_mpi(
@@ -181,8 +183,8 @@ def test_a_reader_of_the_same_launch_gets_the_steps_through_mpi(
     )  # fmt: skip
     done = wait(job, 150)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "found.npz") as found:
-        expect_equal(found, own)
+    with np.load(tmp_path / "found.npz") as stored:
+        expect_equal(stored, own)
 
 
 @pytest.fixture
@@ -207,7 +209,9 @@ def test_a_fault_of_staging_ends_the_stream_and_not_the_run(
 
 def test_a_run_that_is_to_fail_for_want_of_readers_does(uzushio: Run, heat: Path) -> None:
     more = ("publish.wait_limit=0.1", "publish.queue.on_timeout=fail", "publish.wait_for_readers=1")
-    done = uzushio("run", heat, *(word for one in more for word in ("--set", one)), timeout=120)
+    done = uzushio(
+        "run", heat, *(word for override in more for word in ("--set", override)), timeout=120
+    )
     assert done.returncode == 1
     assert "uzushio: error: " in done.stderr and "wait_for_readers" in done.stderr
 

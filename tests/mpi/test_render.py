@@ -71,8 +71,8 @@ def results(folder: Path) -> tuple[bytes, dict[str, np.ndarray]]:
 
 
 def frames(movie: Path) -> int:
-    with av.open(str(movie)) as found:
-        return sum(1 for _ in found.decode(video=0))
+    with av.open(str(movie)) as container:
+        return sum(1 for _ in container.decode(video=0))
 
 
 def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
@@ -114,10 +114,10 @@ def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
     assert len(pictures) == 3 and len(counted.splitlines()) == 6
     for where in ("later", "inside/pipeline"):
         again, others = results(folder / where)
-        for one, other in zip(counted.splitlines(), again.splitlines(), strict=True):
-            found, expected = json.loads(other), json.loads(one)
+        for line, other in zip(counted.splitlines(), again.splitlines(), strict=True):
+            values, expected = json.loads(other), json.loads(line)
             for name in ("u", "q", "w"):
-                assert found[name] == pytest.approx(expected[name], rel=1e-8, abs=1e-9), where
+                assert values[name] == pytest.approx(expected[name], rel=1e-8, abs=1e-9), where
         for name, picture in pictures.items():
             assert np.abs(others[name] - picture).max() <= 2, (where, name)
 

@@ -127,15 +127,17 @@ sources: {v: u * u + 1}
 
 def outputs(folder: Path) -> dict[str, Any]:
     """Content of all results of `OUTPUTS` that do not depend on the machine."""
-    with xarray.open_zarr(folder / "e.zarr") as found:
-        zarr = {name: found[name].values.tolist() for name in ("step", "time", "u")}
+    with xarray.open_zarr(folder / "e.zarr") as store:
+        zarr = {name: store[name].values.tolist() for name in ("step", "time", "u")}
     with h5py.File(folder / "e.vtkhdf") as file:
         vtkhdf = [
             file["VTKHDF/Steps/Values"][...].tolist(),
             file["VTKHDF/PointData/u"][...].tolist(),
         ]
-    with xarray.open_zarr(folder / "m.zarr") as found:
-        means = {name: one.values.tolist() for name, one in found.variables.items()} | found.attrs
+    with xarray.open_zarr(folder / "m.zarr") as store:
+        means = {
+            name: variable.values.tolist() for name, variable in store.variables.items()
+        } | store.attrs
     texts = {name: (folder / name).read_text() for name in ("count.jsonl", "s.csv", "p.csv")}
     pictures = {path.name: path.read_bytes() for path in (folder / "pictures").iterdir()}
     return {**texts, "zarr": zarr, "vtkhdf": vtkhdf, "pictures": pictures, "means": means}
@@ -162,23 +164,23 @@ def test_results_continue_exactly_once_after_restarts_from_any_checkpoint(
         checkpoint = f"run/checkpoints/step-{step:08d}"
         again = uzushio("run", "case.yaml", "--ranks", ranks, "--restart", checkpoint)
         assert again.returncode == 0, again.stderr
-        found = outputs(tmp_path / "run/pipeline")
+        results = outputs(tmp_path / "run/pipeline")
         if ranks > 1:  # means over space are rounded in another way
             steps = [
-                [line.split(",")[:2] for line in one["s.csv"].splitlines()]
-                for one in (found, expected)
+                [line.split(",")[:2] for line in result["s.csv"].splitlines()]
+                for result in (results, expected)
             ]
             assert steps[0] == steps[1]
-            found["s.csv"] = expected["s.csv"]
-        assert found == expected, step
+            results["s.csv"] = expected["s.csv"]
+        assert results == expected, step
     assert not list((tmp_path / "run").glob("pipeline-*"))
     # A shorter run has no results of later steps of the one before it.
     again = uzushio("run", "case.yaml", "--restart", checkpoint, "--set", "time.steps=7")
     assert again.returncode == 0, again.stderr
-    found = outputs(tmp_path / "run/pipeline")
-    assert list(found["pictures"]) == ["cut_00000004.png"]
-    assert max(found["zarr"]["step"]) < 7 and max(found["vtkhdf"][0]) < 0.14
-    assert found["means"]["last_time"] < 0.14
+    results = outputs(tmp_path / "run/pipeline")
+    assert list(results["pictures"]) == ["cut_00000004.png"]
+    assert max(results["zarr"]["step"]) < 7 and max(results["vtkhdf"][0]) < 0.14
+    assert results["means"]["last_time"] < 0.14
     # Averages of another flow, or those that are reset, begin anew.
     more = ("--reset-statistics", "--set", "time.steps=9")
     again = uzushio("run", "case.yaml", "--restart", checkpoint, *more)
@@ -200,7 +202,7 @@ def test_lines_of_later_steps_and_incomplete_lines_are_removed(tmp_path: Path) -
     truncate_after(table, -1)
     assert table.read_text() == "step,time,u\n"
     truncate_after(tmp_path / "none.csv", 3)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["count.jsonl", "t.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["count.jsonl", "t.csv"]
 
 
 def test_a_flipped_byte_in_a_stored_step_is_noticed(uzushio: Run, folder: Path) -> None:

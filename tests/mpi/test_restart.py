@@ -31,12 +31,12 @@ def test_the_checkpoint_holds_the_solution(
 ) -> None:
     done = uzushio("run", case, "--ranks", ranks)
     assert done.returncode == 0, done.stderr
-    found = fields(tmp_path / "run", 12)
+    arrays = fields(tmp_path / "run", 12)
     # To round-off of a dozen steps of sums of seven terms.
-    np.testing.assert_allclose(found["state/u"], exact(SHAPE, 0.05, 12), rtol=0, atol=1e-15)
-    assert found["state/edge"].tolist() == list(range(10))
+    np.testing.assert_allclose(arrays["state/u"], exact(SHAPE, 0.05, 12), rtol=0, atol=1e-15)
+    assert arrays["state/edge"].tolist() == list(range(10))
     squares = [(exact(SHAPE, 0.05, n) ** 2).sum(axis=(1, 2)) for n in (3, 6, 9, 12)]
-    np.testing.assert_allclose(found["statistics/square"], np.mean(squares, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(arrays["statistics/square"], np.mean(squares, axis=0), rtol=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -50,22 +50,31 @@ def test_a_run_records_its_sections_on_all_ranks(
     hidden = re.findall(r'"transposes_hidden": ([\d.]+)', text)
     assert len(hidden) == (1 if shares_planes else 0)
     assert all(0.0 < float(share) < 1.0 for share in hidden)
-    totals = {(*one["inside"], one["name"]): one for one in summary["sections"]["sections"]}
+    totals = {
+        (*section["inside"], section["name"]): section
+        for section in summary["sections"]["sections"]
+    }
 
     assert {path[1] for path in totals if len(path) > 1 and path[0] == "step"} >= STEP[case]
     assert totals["step",]["by_rank"]["calls"] == [summary["step"]] * ranks
     check_sums(totals, summary["sections"]["seconds"], ranks)
-    shares = [one["roofline_share"] for one in totals.values() if one["flops"] or one["bytes"]]
+    shares = [
+        section["roofline_share"]
+        for section in totals.values()
+        if section["flops"] or section["bytes"]
+    ]
     assert shares and all(share is not None and share > 0.0 for share in shares)
     assert re.search(r"^section +calls +seconds", done.stdout, re.MULTILINE)
     assert re.search(rf"^step +{summary['step']} ", done.stdout, re.MULTILINE)
 
     events = json.loads((tmp_path / "trace.json").read_text())
     assert f"Wrote the trace trace.json: {len(events) - 3 * ranks:,} events." in done.stdout
-    assert {one["pid"] for one in events} == set(range(ranks))
+    assert {event["pid"] for event in events} == set(range(ranks))
     check_nested(events)
     for rank in range(ranks):
-        spent = [one["dur"] for one in events if (one["name"], one["pid"]) == ("step", rank)]
+        spent = [
+            event["dur"] for event in events if (event["name"], event["pid"]) == ("step", rank)
+        ]
         assert sum(spent) == pytest.approx(1e6 * totals["step",]["by_rank"]["seconds"][rank])
 
 
@@ -74,8 +83,8 @@ def check_sums(totals: dict[tuple[str, ...], Any], elapsed: float, ranks: int) -
     parts: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for rank in range(ranks):
         parts.clear()
-        for path, one in totals.items():
-            parts[path[:-1]] += one["by_rank"]["seconds"][rank]
+        for path, section in totals.items():
+            parts[path[:-1]] += section["by_rank"]["seconds"][rank]
         for path, seconds in parts.items():
             whole = totals[path]["by_rank"]["seconds"][rank] if path else elapsed
             assert seconds <= whole * (1 + 1e-9), path
@@ -85,14 +94,14 @@ def check_sums(totals: dict[tuple[str, ...], Any], elapsed: float, ranks: int) -
 def check_nested(events: list[dict[str, Any]]) -> None:
     """Assert that two events of a rank are one inside the other, or one after the other."""
     ends: defaultdict[int, list[float]] = defaultdict(list)
-    timed = [one for one in events if one["ph"] == "X"]
+    timed = [event for event in events if event["ph"] == "X"]
     assert timed
-    for one in sorted(timed, key=lambda one: (one["ts"], -one["dur"])):
-        around = ends[one["pid"]]
-        end = round(one["ts"] + one["dur"], 3)
-        while around and around[-1] <= one["ts"]:
+    for event in sorted(timed, key=lambda entry: (entry["ts"], -entry["dur"])):
+        around = ends[event["pid"]]
+        end = round(event["ts"] + event["dur"], 3)
+        while around and around[-1] <= event["ts"]:
             around.pop()
-        assert not around or end <= around[-1], one
+        assert not around or end <= around[-1], event
         around.append(end)
 
 
@@ -108,4 +117,4 @@ def test_a_quiet_run_prints_no_table_and_writes_its_trace(
     done = uzushio("run", case, "--trace", "trace.json", "--quiet")
     assert (done.returncode, done.stdout) == (0, "")
     events = json.loads((tmp_path / "trace.json").read_text())
-    assert {"step", "statistics", "checkpoint"} <= {one["name"] for one in events}
+    assert {"step", "statistics", "checkpoint"} <= {event["name"] for event in events}

@@ -75,7 +75,7 @@ def test_a_signal_ends_a_wait_for_readers_at_once_with_a_checkpoint(
     start: Start, case: Path, tmp_path: Path, ranks: int, number: signal.Signals, wait_: str
 ) -> None:
     case.write_text(case.read_text() + "publish: {engine: tcp}\n")
-    more = [word for one in WAITS[wait_] for word in ("--set", f"publish.{one}")]
+    more = [word for setting in WAITS[wait_] for word in ("--set", f"publish.{setting}")]
     words = ("run", case, *(("--ranks", ranks) if ranks > 1 else ()), *SLOW, *more)
     job = start(sys.executable, "-m", "uzushio", *words)
     with contextlib.ExitStack() as held:
@@ -225,11 +225,11 @@ def test_killed_at_random_moments_the_last_checkpoint_is_readable(
         assert job.wait(10)[0] == -signal.SIGKILL
         while not all(has_ended(pid) for pid in pids):
             time.sleep(0.01)
-        found = checkpoint.open_checkpoint(run, MPI.COMM_SELF)
-        step = found.manifest.step
+        restored = checkpoint.open_checkpoint(run, MPI.COMM_SELF)
+        step = restored.manifest.step
         assert step > before
         np.testing.assert_allclose(
-            found.state().read("u", (0, 0, 0), SHAPE), exact(SHAPE, 0.05, step), atol=1e-12
+            restored.state().read("u", (0, 0, 0), SHAPE), exact(SHAPE, 0.05, step), atol=1e-12
         )
         before = step
 
@@ -253,7 +253,7 @@ def test_no_rank_of_a_relay_remains_when_mpiexec_is_killed(start: Start, tmp_pat
     job = start(sys.executable, "-m", "uzushio", "relay", *ends, "--ranks", 2)
     assert "Readers attach" in first_line(job)
     pids = family(job.pid)
-    (mpiexec,) = (pid for pid in pids if sum(parent_of(one) == pid for one in pids) == 2)
+    (mpiexec,) = (pid for pid in pids if sum(parent_of(process) == pid for process in pids) == 2)
     os.kill(mpiexec, signal.SIGKILL)
     end_soon(pids)
     assert job.wait(10) != 0

@@ -38,24 +38,24 @@ def test_published_values_are_read(engine: str, tmp_path: Path) -> None:
         writer.put("c", c[2:5], block=9)
     assert step.sequence == 0
     with staging.attach(contact(engine, tmp_path), **LIMITS) as reader:
-        found = reader.next(60.0)
-        assert found is not None
-        assert (found.index, found.time) == (12, 0.5)
-        assert found.attributes == {"Re": 180.0, "title": "a box"}
-        assert found.fields["u"].attributes == {"unit": "m/s"}
-        assert found.fields["c"].dtype == np.float32
-        mesh = found.meshes["box"]
+        published = reader.next(60.0)
+        assert published is not None
+        assert (published.index, published.time) == (12, 0.5)
+        assert published.attributes == {"Re": 180.0, "title": "a box"}
+        assert published.fields["u"].attributes == {"unit": "m/s"}
+        assert published.fields["c"].dtype == np.float32
+        mesh = published.meshes["box"]
         assert (mesh.elements.count, mesh.vertices.count) == ((4, 5, 6), (5, 6, 7))
         assert mesh.coordinates is not None
         np.testing.assert_allclose(mesh.coordinates[2], 3 + 0.5 * np.arange(7))
-        np.testing.assert_array_equal(found.read("u"), u)
-        np.testing.assert_array_equal(found.read("c"), c)
-        np.testing.assert_array_equal(found.read("u", np.s_[1:3, 4, 2:]), u[1:3, 4, 2:])
-        np.testing.assert_array_equal(found.read("c", np.s_[2]), c[2])
+        np.testing.assert_array_equal(published.read("u"), u)
+        np.testing.assert_array_equal(published.read("c"), c)
+        np.testing.assert_array_equal(published.read("u", np.s_[1:3, 4, 2:]), u[1:3, 4, 2:])
+        np.testing.assert_array_equal(published.read("c", np.s_[2]), c[2])
         out = np.zeros((5, 6, 4), order="F").transpose(2, 0, 1)
-        assert found.read("u", out=out) is out
+        assert published.read("u", out=out) is out
         np.testing.assert_array_equal(out, u)
-        first, second = found.blocks
+        first, second = published.blocks
         assert (first.id, second.id, second.rank) == (7, 9, 0)
         np.testing.assert_array_equal(second.values("u"), u[2:])
         np.testing.assert_array_equal(second.values("u", ghosts=True), ghosts[2:6])
@@ -83,11 +83,11 @@ def test_many_blocks_are_put_and_read_in_one_call(engine: str, tmp_path: Path) -
         step = reader.next(60.0)
         assert step is not None
         for with_ghosts in (False, True):
-            found = step.values("u", ghosts=with_ghosts)
-            assert list(found) == [10, 11, 12, 13]
+            blocks = step.values("u", ghosts=with_ghosts)
+            assert list(blocks) == [10, 11, 12, 13]
             for block in step.blocks:
                 values = ghosts[block.id] if with_ghosts else ghosts[block.id][1:2, 1:6, 1:7]
-                np.testing.assert_array_equal(found[block.id], values)
+                np.testing.assert_array_equal(blocks[block.id], values)
         few = step.values(
             "c", (block for block in step.blocks if block.id != 10 and "c" in block.fields)
         )
@@ -180,7 +180,7 @@ def test_other_meshes_arrive_as_they_were_described(tmp_path: Path) -> None:
             writer.put("u", numbers(3, 2, 4), block=0)
             writer.put("xyz", xyz, block=1)
     with staging.attach(tmp_path / "s.zarr") as reader:
-        (step,) = (found for found in reader if found.meshes["bent"])
+        (step,) = (candidate for candidate in reader if candidate.meshes["bent"])
         for given_line, line in zip(lines, step.meshes["lines"].coordinates or (), strict=True):
             np.testing.assert_array_equal(given_line, line)
         assert step.meshes["bent"].coordinate_field == "xyz"
@@ -297,7 +297,7 @@ class Player(Source):
             if sequence == 1:
                 raise staging.PeerSilent("The tape is torn.")
             part, values = self.tape.steps[sequence]
-            before = sum(len(one[5]) for one in part.blocks[:block])
+            before = sum(len(entry[5]) for entry in part.blocks[:block])
             box = tuple(slice(s, s + n) for s, n in zip(start, count, strict=True))
             to[...] = values[before + array][(*box, slice(first, first + components))]
 

@@ -374,10 +374,10 @@ def test_a_reader_that_cannot_attach_raises_and_the_writer_continues(
     flow = {"flow": options(tmp_path, "tcp")}
     writer = peers.process("write", "writer", streams=flow, stop=str(stop))
     writer.wait_for("open")
-    found = json.loads(contact.read_text())
+    contact_data = json.loads(contact.read_text())
     copies = {
-        "open": (0o644, found, "gives others rights"),
-        "wrong": (0o600, found | {"secret": "00" * 32}, "secret"),
+        "open": (0o644, contact_data, "gives others rights"),
+        "wrong": (0o600, contact_data | {"secret": "00" * 32}, "secret"),
         "noise": (0o600, {}, "not a contact file"),
     }
     for name, (mode, content, sentence) in copies.items():

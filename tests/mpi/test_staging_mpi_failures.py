@@ -43,19 +43,19 @@ def closed_in_time(writer: Peer, limit: float) -> Any:
 def test_a_process_that_is_killed_ends_the_launch(
     peers: Peers, tmp_path: Path, mode: str, victim: int, rank: int
 ) -> None:
-    both = peers.launch(writer_of(tmp_path, mode), (2, "reading", "reader", {"contact": CONTACT}))
-    both[1].wait_for("ready", 2, rank=1)
-    pids = both[0].pids() + both[1].pids()
+    jobs = peers.launch(writer_of(tmp_path, mode), (2, "reading", "reader", {"contact": CONTACT}))
+    jobs[1].wait_for("ready", 2, rank=1)
+    pids = jobs[0].pids() + jobs[1].pids()
     moment = random.Random(f"{SEED} {mode}").uniform(0.0, 0.05)
     print(f"seed {SEED}: {moment:.4f} s")
     time.sleep(moment)
-    both[victim].signal(signal.SIGKILL, [rank])
-    assert both[0].ended(LIMIT) != 0
+    jobs[victim].signal(signal.SIGKILL, [rank])
+    assert jobs[0].ended(LIMIT) != 0
     deadline = time.monotonic() + 5.0
     while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not any(map(is_alive, pids))
-    for peer in both:
+    for peer in jobs:
         assert not peer.values("torn")
         assert not peer.values("torn", rank=1)
 

@@ -147,7 +147,10 @@ def test_a_relay_of_several_ranks_ends_with_any_of_them(
     writer, rng = chain.writer(), random.Random(f"{SEED} {rank}")
     for kill, act in enumerate(acts):
         relay = chain.relay(0)
-        readers = [chain.reader(one, behind=1, answer_limit=20.0) for one in (act, "follow")]
+        readers = [
+            chain.reader(act_of_reader, behind=1, answer_limit=20.0)
+            for act_of_reader in (act, "follow")
+        ]
         for reader, sign in zip(readers, ["ready", "whole"], strict=True):
             reader.wait_for(sign)
         moment = rng.uniform(0.0, 0.05)

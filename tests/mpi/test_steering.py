@@ -88,27 +88,38 @@ def test_a_viewer_steers_a_run_and_a_restart_keeps_it(
 ) -> None:
     job = start_uzushio("run", case, "--ranks", ranks)
     folder = case.parent / "run"
-    with viewer(folder / "channel.contact") as one, viewer(folder / "channel.contact") as other:
-        found = one.ask({"request": "describe"})["steering"]
-        assert found["allowed"] and found["holder"] == "" and found["publish_every"] == 1
-        assert found["parameters"]["cfl"]["value"] == 0.3
-        assert "request the right" in one.refused({"request": "set", "name": "cfl", "value": 0.2})
-        assert one.ask({"request": "hold", "by": "ada@desk"})["ok"]
+    with (
+        viewer(folder / "channel.contact") as viewer_link,
+        viewer(folder / "channel.contact") as other,
+    ):
+        description = viewer_link.ask({"request": "describe"})["steering"]
+        assert (
+            description["allowed"]
+            and description["holder"] == ""
+            and description["publish_every"] == 1
+        )
+        assert description["parameters"]["cfl"]["value"] == 0.3
+        assert "request the right" in viewer_link.refused(
+            {"request": "set", "name": "cfl", "value": 0.2}
+        )
+        assert viewer_link.ask({"request": "hold", "by": "ada@desk"})["ok"]
         assert "ada@desk holds" in other.refused({"request": "hold"})
         assert "ada@desk holds" in other.refused({"request": "stop"})
         assert other.ask({"request": "describe"})["steering"]["holder"] == "ada@desk"
-        assert "'clf'" in one.refused({"request": "set", "name": "clf", "value": 0.2})
-        assert "must be from" in one.refused({"request": "set", "name": "cfl", "value": 7.0})
-        assert "invalid" in one.refused({"request": "set", "name": "cfl", "value": "fast"})
-        assert "invalid" in one.refused("{")
-        changed = one.applied({"request": "set", "name": "cfl", "value": 0.2})
-        every = one.applied({"request": "publish_every", "steps": 3})
-        saved = one.applied({"request": "checkpoint"})
+        assert "'clf'" in viewer_link.refused({"request": "set", "name": "clf", "value": 0.2})
+        assert "must be from" in viewer_link.refused(
+            {"request": "set", "name": "cfl", "value": 7.0}
+        )
+        assert "invalid" in viewer_link.refused({"request": "set", "name": "cfl", "value": "fast"})
+        assert "invalid" in viewer_link.refused("{")
+        changed = viewer_link.applied({"request": "set", "name": "cfl", "value": 0.2})
+        every = viewer_link.applied({"request": "publish_every", "steps": 3})
+        saved = viewer_link.applied({"request": "checkpoint"})
         assert changed <= every <= saved
-        one.reader.next(LIMIT)
-        step = one.reader.next(LIMIT)
+        viewer_link.reader.next(LIMIT)
+        step = viewer_link.reader.next(LIMIT)
         assert step is not None and step.index % 3 == 0
-        one.reader.detach()  # returns the right to steer
+        viewer_link.reader.detach()  # returns the right to steer
         end = time.monotonic() + LIMIT
         while not other.ask({"request": "hold", "by": "grace@lab"})["ok"]:
             assert time.monotonic() < end
@@ -174,10 +185,10 @@ def steering(page: Page) -> dict[str, Any]:
 def test_a_case_forbids_steering(start_uzushio: Start, case: Path) -> None:
     case.write_text(CASE.replace("publish: {", "publish: {steering: false, "))
     job = start_uzushio("run", case, "--ranks", 1)
-    with viewer(case.parent / "run" / "channel.contact") as one:
-        assert not one.ask({"request": "describe"})["steering"]["allowed"]
+    with viewer(case.parent / "run" / "channel.contact") as viewer_link:
+        assert not viewer_link.ask({"request": "describe"})["steering"]["allowed"]
         for request in ({"request": "hold"}, {"request": "stop"}):
-            assert "the case forbids it" in one.refused(request)
+            assert "the case forbids it" in viewer_link.refused(request)
     job.terminate()
     assert wait(job, LIMIT).returncode == 128 + 15
     assert not (case.parent / "run" / "steering.jsonl").exists()
@@ -206,7 +217,7 @@ def test_replies_are_long_texts_with_a_limit(tmp_path: Path) -> None:
             end = time.monotonic() + LIMIT
             while not commands and time.monotonic() < end:
                 commands = writer.take_commands()
-            assert [one.text for one in commands] == ["grüße"]
+            assert [command.text for command in commands] == ["grüße"]
             with pytest.raises(staging.StagingError, match="at most 60000 bytes"):
                 writer.reply(commands[0], "x" * 60_001)
             writer.reply(commands[0], 30_000 * "ü")

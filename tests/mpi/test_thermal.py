@@ -123,7 +123,7 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     flow = {"numerics": {"scheme": scheme}, "bodies": bodies}
     if bodies:
         flow["les"] = {"model": "wale", "constant": 2}
-    found = []
+    results = []
     (tmp_path / "pipeline.yaml").write_text(PIPELINE)
     write_stl(tmp_path / "figure.stl", "whole")
     publish = {"engine": "inproc", "every": 3, "pipeline": "pipeline.yaml"}
@@ -136,15 +136,15 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
         )
         done = uzushio("run", case, "--ranks", ranks, timeout=240)
         assert done.returncode == 0, done.stderr
-        found.append(arrays(tmp_path / f"run{ranks}", 6))
-    assert set(found[0]) >= {"face_velocity_i", "face_velocity_k", "pressure", "temperature"}
-    assert "velocity" not in found[0]
+        results.append(arrays(tmp_path / f"run{ranks}", 6))
+    assert set(results[0]) >= {"face_velocity_i", "face_velocity_k", "pressure", "temperature"}
+    assert "velocity" not in results[0]
     assert (scheme == "van_leer") != bool([*tmp_path.rglob("*.png")])
     earlier = tmp_path / "run3/checkpoints/step-00000003"
     case = write(tmp_path / "r.yaml", **flow, output={"folder": "again", "figures": ["png"]})
     done = uzushio("run", case, "--ranks", 2, "--restart", earlier, timeout=240)
     assert done.returncode == 0, done.stderr
-    found.append(arrays(tmp_path / "again", 6))
+    results.append(arrays(tmp_path / "again", 6))
     if not bodies:
         for x, about in ((LONGER, "another domain"), (STRETCHED, "stretched in another way")):
             other = write(tmp_path / "other.yaml", grid=CASE["grid"] | {"x": x}, **flow)
@@ -152,9 +152,9 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
             assert refused.returncode == 1
             said = " ".join(refused.stderr.split())
             assert f"{about}: restart with the mesh of the run that wrote it" in said
-    for name, values in found[0].items():
+    for name, values in results[0].items():
         assert np.abs(values).max() > 0
-        for other in found[1:]:
+        for other in results[1:]:
             np.testing.assert_array_equal(other[name], values, err_msg=name)
 
 
@@ -403,9 +403,11 @@ def test_figures_are_the_same_on_any_ranks_and_after_a_restart(
     for name, content in drawn.items():
         again = tmp_path / "three/figures" / name
         assert again.read_bytes() == content, name
-    one, three = (xr.open_zarr(tmp_path / f"{name}/statistics.zarr") for name in ("one", "three"))
-    assert one["covariance_velocity_temperature"].dims == ("y", "component")
-    xr.testing.assert_identical(one.compute(), three.compute())
+    single, on_three = (
+        xr.open_zarr(tmp_path / f"{name}/statistics.zarr") for name in ("one", "three")
+    )
+    assert single["covariance_velocity_temperature"].dims == ("y", "component")
+    xr.testing.assert_identical(single.compute(), on_three.compute())
     rows = np.loadtxt(tmp_path / "one/figures/history.csv", delimiter=",", skiprows=1)
     assert rows.shape == (4, 2 + 2 + 2)
     done = uzushio("report", tmp_path / "one")

@@ -36,15 +36,15 @@ def test_as_many_ranks_as_cells_have_the_bits_of_one(uzushio: Run, tmp_path: Pat
         "output": {"figures": False},
     }
     (tmp_path / "thin.yaml").write_text(yaml.safe_dump(case))
-    found = []
+    results = []
     for ranks in (1, 5, 6):
         folder = tmp_path / f"thin{ranks}"
         done = uzushio("run", tmp_path / "thin.yaml", "--ranks", ranks, "--out", folder)
         assert done.returncode == 0, done.stderr
-        found.append(arrays(folder, 5))
-    assert found[0]["temperature"].max() > 0.01
-    for name, values in found[0].items():
-        for other in found[1:]:
+        results.append(arrays(folder, 5))
+    assert results[0]["temperature"].max() > 0.01
+    for name, values in results[0].items():
+        for other in results[1:]:
             np.testing.assert_array_equal(other[name], values, err_msg=name)
     refused = uzushio("run", tmp_path / "thin.yaml", "--ranks", 7, "--out", tmp_path / "thin7")
     assert refused.returncode == 1

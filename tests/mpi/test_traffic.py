@@ -48,12 +48,12 @@ def start(folder: Path, *words: object, **variables: str) -> subprocess.Complete
 
 
 def test_each_message_is_recorded_between_ranks_of_the_world(tmp_path: Path) -> None:
-    found = start(tmp_path, sys.executable, "-m", "uzushio", "config", "--traffic")
+    config = start(tmp_path, sys.executable, "-m", "uzushio", "config", "--traffic")
     launcher = (Path(sys.executable).with_name("mpiexec"), "--oversubscribe", "-n", 4)
     done = start(
         tmp_path,
         *(*launcher, sys.executable, JOB),
-        LD_PRELOAD=found.stdout.strip(),
+        LD_PRELOAD=config.stdout.strip(),
         UZUSHIO_TRAFFIC="job.mtx",
     )
     assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def test_a_run_records_the_bytes_that_its_solver_counts(tmp_path: Path) -> None:
         sent.append(matrix(read_traffic([file], 4)))
     a_step = (sent[1] - sent[0]) / 2
     traffic = ChannelSolver.estimate(load_case(tmp_path / "channel.yaml"), 4).traffic
-    in_planes = sum(one.bytes for kind, one in traffic.items() if "xy" in kind)
+    in_planes = sum(phase.bytes for kind, phase in traffic.items() if "xy" in kind)
     # Ranks 0, 1 and 2, 3 share planes; the busiest rank sends what the estimate says.
     pairs = [a_step[0, 1], a_step[1, 0], a_step[2, 3], a_step[3, 2]]
     assert max(pairs) == pytest.approx(in_planes, rel=0.02)

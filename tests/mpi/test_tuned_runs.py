@@ -45,7 +45,9 @@ def solved(uzushio: Run, tmp_path: Path, job_environment: dict[str, str]) -> Sol
 
 def settings(*decomposition: str) -> tuple[str, ...]:
     """Return options that set keys of the section `decomposition`."""
-    return tuple(word for one in decomposition for word in ("--set", f"decomposition.{one}"))
+    return tuple(
+        word for setting in decomposition for word in ("--set", f"decomposition.{setting}")
+    )
 
 
 def store(
@@ -68,7 +70,7 @@ def test_a_channel_is_tuned_and_its_runs_use_it(
     done = uzushio("tune", *CHANNEL, *short, timeout=240)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "here/tuning.json").read_text())
-    assert not any(one["failure"] for one in result["trials"] + result["random_trials"])
+    assert not any(trial["failure"] for trial in result["trials"] + result["random_trials"])
     assert result["possible"] == 6 and result["steps"] >= 1
     chosen = result["chosen"]["values"]
     text, _ = solved("tuned", *CHANNEL)

@@ -66,7 +66,7 @@ def test_a_case_is_tuned_and_the_result_is_stored(
     result = json.loads((tmp_path / "here/tuning.json").read_text())
     subject = Waves(2)
     space = Space(subject, MACHINE)
-    best = min(subject.cost(space.point(one.key)) for one in space.all)
+    best = min(subject.cost(space.point(candidate.key)) for candidate in space.all)
     assert subject.cost(result["chosen"]["values"]) < 1.15 * best
     assert len(result["trials"]) == len(result["random_trials"]) == 16
     assert result["possible"] == len(space.all) > result["kept_by_model"]
@@ -100,7 +100,7 @@ def test_a_budget_in_seconds_is_kept_to(
     done = uzushio("tune", waves(), "--budget", "3 s", "--out", "here", "--no-keep")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "here/tuning.json").read_text())
-    spent = sum(sum(one["seconds"]) for one in result["trials"] + result["random_trials"])
+    spent = sum(sum(trial["seconds"]) for trial in result["trials"] + result["random_trials"])
     assert 0.0 < spent < 3.0 and time.monotonic() - began < 60
     assert not (tmp_path / "cache").exists()
 
@@ -160,9 +160,9 @@ def test_points_that_kill_the_ranks_or_hang_are_the_only_failures(
     assert done.stderr.count("uzushio: warning: a new job is started, because") == 3
     result = json.loads((tmp_path / "here/tuning.json").read_text())
     failures = {
-        one["values"]["blocking.steps"]: one["failure"]
-        for one in result["trials"]
-        if one["failure"]
+        trial["values"]["blocking.steps"]: trial["failure"]
+        for trial in result["trials"]
+        if trial["failure"]
     }
     assert set(failures) == {4, 8, 12, 16}
     assert failures[4] == "these steps cannot be run."
@@ -218,8 +218,8 @@ def test_an_assimilation_is_tuned_and_uses_it(
     done = uzushio("tune", case, "--ranks", 2, *short, "--out", "here", *small, timeout=240)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "here/tuning.json").read_text())
-    assert 2 in {one["values"]["blocking.oblt"] for one in result["trials"]}
-    assert not any(one["failure"] for one in result["trials"] + result["random_trials"])
+    assert 2 in {trial["values"]["blocking.oblt"] for trial in result["trials"]}
+    assert not any(trial["failure"] for trial in result["trials"] + result["random_trials"])
 
     def assimilated(name: str, *more: object) -> tuple[str, float]:
         quick = (

@@ -34,12 +34,12 @@ def stream(peers: Peers, tmp_path: Path) -> Path:
 def lines_until(job: subprocess.Popen[str], text: str) -> list[str]:
     """Return the lines that a command prints up to the one with a text."""
     assert job.stdout is not None
-    found: list[str] = []
+    lines_read: list[str] = []
     for line in job.stdout:
-        found.append(line)
+        lines_read.append(line)
         if text in line:
-            return found
-    pytest.fail(f"{text!r} is missing in {found}; {job.stderr and job.stderr.read()}")
+            return lines_read
+    pytest.fail(f"{text!r} is missing in {lines_read}; {job.stderr and job.stderr.read()}")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

@@ -91,8 +91,8 @@ def lines_until(job: subprocess.Popen[str], pattern: str) -> re.Match[str]:
     """Read lines of a command up to one that has a pattern."""
     assert job.stdout is not None
     for line in job.stdout:
-        if found := re.search(pattern, line):
-            return found
+        if match := re.search(pattern, line):
+            return match
     pytest.fail(f"{pattern!r} was not printed; {job.stderr and job.stderr.read()}")
 
 

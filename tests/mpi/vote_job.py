@@ -34,8 +34,8 @@ with Job(comm, period=1000.0) as job:
     assert job.take_vote() == 0
     assert elapsed.agreed == int(last == 0)
     assert command.agreed == last + 1
-    found = comm.bcast(commands.pop() if commands else None, root=command.agreed - 1)
-    assert found == "write a picture"
+    command_text = comm.bcast(commands.pop() if commands else None, root=command.agreed - 1)
+    assert command_text == "write a picture"
     clock[0] = 2.0
     assert job.take_vote() == 0
     assert elapsed.agreed == 1 and command.agreed == 0

@@ -90,7 +90,7 @@ def simulate(
     """
     arguments = (str(side), algorithm.replace(" ", ""), str(fan_in), "1")
     output = run("compositing", kind, ranks, *arguments, limit=limit)
-    found = re.search(r"([\d.]+) ms, sum (\d+)", output)
-    if found is None:
+    match = re.search(r"([\d.]+) ms, sum (\d+)", output)
+    if match is None:
         raise RuntimeError(output)
-    return float(found[1]), int(found[2])
+    return float(match[1]), int(match[2])

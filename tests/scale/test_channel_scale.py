@@ -24,11 +24,11 @@ def test_8_by_8_ranks_transform_planes_and_solve_columns(scheme: str, messages: 
     arguments = ("32", "32", "128", "8", scheme)
     output = simulation.run("channel", "torus", 64, *arguments, limit=120)
     pattern = r"transforms ([\d.]+) ms, solve ([\d.]+) ms, (\d+) messages along z, (\d+) wrong\n"
-    found = re.fullmatch(pattern, output)
-    assert found is not None, output
-    assert (int(found[3]), int(found[4])) == (messages, 0)
-    assert float(found[1]) > 0
-    assert float(found[2]) > 0
+    match = re.fullmatch(pattern, output)
+    assert match is not None, output
+    assert (int(match[3]), int(match[4])) == (messages, 0)
+    assert float(match[1]) > 0
+    assert float(match[2]) > 0
 
 
 def test_without_transposes_along_z_a_rank_in_the_column_sends_fewer_messages() -> None:

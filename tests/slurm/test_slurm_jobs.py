@@ -119,9 +119,9 @@ def ssh_server(folder: Path) -> Iterator[Path]:
     finally:
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        for one in servers:
-            one.terminate()
-            one.wait(30)
+        for started in servers:
+            started.terminate()
+            started.wait(30)
 
 
 @pytest.fixture(scope="module")
@@ -159,12 +159,12 @@ def summary(run: Path) -> dict[str, Any]:
 
 def processes_of(job: Job) -> list[str]:
     mark = f"SLURM_JOB_ID={job.number}".encode()
-    found = []
+    command_lines = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append((entry / "cmdline").read_text())
-    return found
+                command_lines.append((entry / "cmdline").read_text())
+    return command_lines
 
 
 def test_a_channel_runs_on_two_nodes_by_srun_and_by_mpirun(
@@ -272,8 +272,8 @@ def test_the_printed_ssh_line_leads_to_the_view_of_a_job_on_another_node(
         assert desk.stdout is not None
         shown = []
         for text in desk.stdout:
-            if found := re.search(r"^step (\d+)", text):
-                shown.append(int(found[1]))
+            if match := re.search(r"^step (\d+)", text):
+                shown.append(int(match[1]))
             if len(shown) == 3:
                 break
         assert len(shown) == 3 and shown[0] < shown[2], desk.stderr and desk.stderr.read()

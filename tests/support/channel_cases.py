@@ -73,11 +73,11 @@ def stir(solver: core.Solver, z: np.ndarray, amplitude: float = 1.0, most: int =
     middle, upper = centres(z), z[1:]
     nothing = np.zeros(len(middle), complex)
     solver.add_mode(0, 0, (10 * middle * (2 - middle)).astype(complex), nothing, nothing)
-    wall, both = middle * (2 - middle), (upper * (2 - upper)) ** 2
+    wall, near_both_walls = middle * (2 - middle), (upper * (2 - upper)) ** 2
     for kx in range(most + 1):
         for ky in range(-most, most + 1):
             a = amplitude * (rng.normal(size=3) + 1j * rng.normal(size=3))
             if kx > 0 or ky > 0:
-                waves = (a[0] * wall * np.cos(3 * middle), a[1] * wall, a[2] * both)
+                waves = (a[0] * wall * np.cos(3 * middle), a[1] * wall, a[2] * near_both_walls)
                 solver.add_mode(kx, ky, *(np.ascontiguousarray(w) for w in waves))
     solver.project()

@@ -121,8 +121,8 @@ class DrawingSide:
                 self._answer(request)
             if (plots := self.exchange.take_plots()) is not None:
                 self.plots.append(plots)
-            for one in self.exchange.take_steering():
-                self._steer(one)
+            for command in self.exchange.take_steering():
+                self._steer(command)
 
     def _steer(self, asked: SteeringRequest) -> None:
         """Answer as a run does: with an error if a parameter is above its limit."""

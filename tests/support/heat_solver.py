@@ -223,7 +223,7 @@ class HeatSolver(Solver):
 
         if self.case.fault.kind == "statistics":
             raise ValueError("no statistics for a test")
-        variables = {name: (one.dims, one.values) for name, one in mean.items()}
+        variables = {name: (quantity.dims, quantity.values) for name, quantity in mean.items()}
         return xr.Dataset(variables, {"z": np.arange(self.shape[0])}, {"samples": samples})
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:

@@ -30,10 +30,10 @@ _TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 def violations(page: Page) -> list[str]:
     """Return what axe-core finds, one line for each element."""
     options = {"runOnly": _TAGS, "resultTypes": ["violations"]}  # else all passes are described
-    found: dict[str, Any] = Axe().run(page, options=options).response
+    report: dict[str, Any] = Axe().run(page, options=options).response
     return [
         f"{rule['id']}: {node['html']} {node.get('failureSummary', '')}"
-        for rule in found["violations"]
+        for rule in report["violations"]
         for node in rule["nodes"]
     ]
 
@@ -152,7 +152,7 @@ class Live:
             }"""
         )
         pairs = zip(shown[:3], color_of(newest, step), strict=True)
-        return all(abs(one - other) <= 6 for one, other in pairs)
+        return all(abs(channel_value - other) <= 6 for channel_value, other in pairs)
 
     def wait_for_picture(self, page: Page, name: str | None = None) -> None:
         """Wait until the page shows the picture of the newest request of a view."""
@@ -160,8 +160,8 @@ class Live:
         self.until(lambda: self.drawing.requests, page)
         self.until(
             lambda: any(
-                self.shows_newest(page, one)
-                for one in names or {r.view for r in self.drawing.requests}
+                self.shows_newest(page, name)
+                for name in names or {r.view for r in self.drawing.requests}
             ),
             page,
         )

@@ -179,31 +179,31 @@ class Page:
     async def until(self, condition: Callable[[], Any], limit: float = 10.0) -> Any:
         """Wait until a condition of what was received is true; return its value."""
         async with asyncio.timeout(limit):
-            while not (found := condition()):
+            while not (value := condition()):
                 self._changed.clear()
                 await self._changed.wait()
-        return found
+        return value
 
     def last(self, kind: str) -> dict[str, Any] | None:
         """Return the last message of a kind."""
-        return next((one for one in reversed(self.told) if one["type"] == kind), None)
+        return next((message for message in reversed(self.told) if message["type"] == kind), None)
 
     async def hear(self, kind: str, limit: float = 10.0) -> dict[str, Any]:
         """Wait for a message of a kind that was not heard before, and return the last."""
-        found: dict[str, Any] = await self.until(lambda: self.last(kind), limit)
-        self.told = [one for one in self.told if one["type"] != kind]
-        return found
+        message: dict[str, Any] = await self.until(lambda: self.last(kind), limit)
+        self.told = [message for message in self.told if message["type"] != kind]
+        return message
 
     async def shows(self, value: int, final: bool = True, limit: float = 10.0) -> Frame:
         """Wait for a frame of this grey value."""
 
-        def found() -> Frame | None:
+        def shown_frame() -> Frame | None:
             last = self.frames[-1] if self.frames else None
             shown = last is not None and last.codec == 1  # a stream is decoded from its beginning
             near = shown and abs(last.shade - value) <= 1 and last.final >= final
             return last if near else None
 
-        frame: Frame = await self.until(found, limit)
+        frame: Frame = await self.until(shown_frame, limit)
         return frame
 
     async def patch(self, view: str, base: int, **camera: Any) -> None:

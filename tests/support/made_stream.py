@@ -66,18 +66,18 @@ class Made:
             return self.curved
         whole, _, part = name.partition(".")
         z, y, x = np.meshgrid(*self.lines, indexing="ij")
-        found = np.asarray(self.formulas[whole](time, z, y, x)).astype(self.dtype)
-        return found[..., "xyz".index(part)] if part else found
+        values = np.asarray(self.formulas[whole](time, z, y, x)).astype(self.dtype)
+        return values[..., "xyz".index(part)] if part else values
 
     @property
     def stream(self) -> Stream:
         quantities = []
         names = [*self.formulas, *(["corners"] if self.curved is not None else [])]
         for name in names:
-            found = self.values(name, 0.0)
-            components = found.shape[3] if found.ndim == 4 else 1
+            values = self.values(name, 0.0)
+            components = values.shape[3] if values.ndim == 4 else 1
             unit = {"unit": self.units.get(name, "")}
-            quantities.append(Field(name, ("box",), "vertex", found.dtype, components, unit))
+            quantities.append(Field(name, ("box",), "vertex", values.dtype, components, unit))
         return Stream({"box": self.grid}, _with_components(quantities))
 
     def tiles(self) -> list[Box]:
@@ -109,8 +109,8 @@ class Made:
 
     def action(self, kind: str, folder: Path, name: str = "it", **settings: Any) -> Action[Any]:
         """Return a prepared action."""
-        found = action_class(kind)
-        action = found(found.settings_model(**settings), name, self.setup(folder))
+        action_type = action_class(kind)
+        action = action_type(action_type.settings_model(**settings), name, self.setup(folder))
         action.prepare(self.stream)
         return action
 
@@ -132,7 +132,7 @@ class _Values:
 
     def parts(self, need: Need) -> list[Part]:
         made, grid = self.made, self.made.grid
-        found = []
+        parts = []
         for tile in made.tiles():
             points, cells, stored = stored_box(need, grid, tile)
             if points.size == 0:
@@ -140,5 +140,5 @@ class _Values:
             place = stored.slices(made.start)
             fields = {name: made.values(name, self.time)[place] for name in need.fields}
             corners = None if made.curved is None else made.curved[place]
-            found.append(Part(grid, points, cells, stored, fields, corners))
-        return found
+            parts.append(Part(grid, points, cells, stored, fields, corners))
+        return parts

@@ -38,7 +38,7 @@ class Grab(Action[GrabSettings]):
     """Action that keeps complete fields on rank 0, and the parts of the last step."""
 
     settings_model: ClassVar[type[Section]] = GrabSettings
-    found: ClassVar[dict[tuple[str, int], np.ndarray]] = {}
+    values: ClassVar[dict[tuple[str, int], np.ndarray]] = {}
     look: ClassVar[Callable[[Part], object] | None] = None
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
@@ -70,7 +70,7 @@ class Grab(Action[GrabSettings]):
                 times[box.slices(grid.points.start)] += 1
             assert times.max() == 1, "a point belongs to one part"
             assert self.settings.region is not None or times.min() == 1
-            Grab.found[need.fields[0], context.index] = whole
+            Grab.values[need.fields[0], context.index] = whole
 
 
 class FailSettings(Section):
@@ -186,4 +186,4 @@ def grab(flow: Flow, sources: str, *names: str, folder: Path, steps: int = 1) ->
     """Return complete fields of the last step (rank 0)."""
     text = f"sources:\n{sources}\nactions:\n  - {{grab: {{fields: [{', '.join(names)}]}}}}\n"
     flow.inside(text, folder, steps)
-    return [Grab.found[name, steps - 1] for name in names] if flow.comm.rank == 0 else []
+    return [Grab.values[name, steps - 1] for name in names] if flow.comm.rank == 0 else []

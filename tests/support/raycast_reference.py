@@ -174,15 +174,15 @@ def segment_ends(scene: Scene, rays: Rays, width: int) -> np.ndarray:
     number = np.repeat(np.arange(len(counts)), counts)
     k = np.arange(len(number)) - np.repeat(np.cumsum(counts) - counts, counts)
     a, b = k * step, (k + 1) * step
-    found = [(np.arange(len(counts)), counts * step)]
+    segments = [(np.arange(len(counts)), counts * step)]
     while len(number):
         whole = fit(number, a, b)
-        found.append((number[whole], a[whole]))
+        segments.append((number[whole], a[whole]))
         number, a, b = number[~whole], a[~whole], b[~whole]
         middle = (a + b) / 2
         number = np.tile(number, 2)
         a, b = np.concatenate([a, middle]), np.concatenate([middle, b])
-    number, ends = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    number, ends = (np.concatenate(parts) for parts in zip(*segments, strict=True))
     table = np.repeat((counts * step)[:, None], np.bincount(number).max(), axis=1)
     order = np.lexsort((ends, number))
     first = np.searchsorted(number[order], number[order])
@@ -234,7 +234,7 @@ def crossings(values: Values, rays: Rays, name: str, iso: float) -> np.ndarray:
         inside = (extrema > 0) & (extrema < 1) & (c[2] ** 2 > 3 * c[1] * c[3])
     pieces = np.sort(np.where(inside, extrema, 1.0), axis=0)
     ends = np.concatenate([np.zeros((1, len(ray))), pieces, np.ones((1, len(ray)))])
-    found = []
+    plane_distances = []
     for low, high in pairwise(ends):
         low, high = low.copy(), high.copy()
         at_low = value(low)
@@ -243,9 +243,9 @@ def crossings(values: Values, rays: Rays, name: str, iso: float) -> np.ndarray:
             middle = (low + high) / 2
             same = (value(middle) < 0) == (at_low < 0)
             low, high = np.where(same, middle, low), np.where(same, high, middle)
-        found.append(np.where(here, begin + low * width, np.inf))
+        plane_distances.append(np.where(here, begin + low * width, np.inf))
     result = np.full((len(start), 3 * (faces.shape[1] - 1)), np.inf)
-    for n, distances in enumerate(found):
+    for n, distances in enumerate(plane_distances):
         result[ray, 3 * rank + n] = distances
     result.sort(axis=1)
     return result[:, : max(1, int(np.isfinite(result).sum(axis=1).max()))]

@@ -76,11 +76,11 @@ def _path() -> str:
 
 def _free_ports(count: int) -> list[int]:
     opened = [socket.socket() for _ in range(count)]
-    for one in opened:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in opened]
-    for one in opened:
-        one.close()
+    for listener in opened:
+        listener.bind(("127.0.0.1", 0))
+    ports = [listener.getsockname()[1] for listener in opened]
+    for listener in opened:
+        listener.close()
     return ports
 
 
@@ -162,11 +162,11 @@ class Cluster:
         """Kill all processes of the cluster and of its jobs."""
         none_since = 0
         while none_since < 2:  # a process may have started another one meanwhile
-            found = list(_processes(self.configuration))
-            for process in found:
+            processes = list(_processes(self.configuration))
+            for process in processes:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
-            none_since = 0 if found else none_since + 1
+            none_since = 0 if processes else none_since + 1
             time.sleep(0.02)
             _reap()
 
@@ -190,7 +190,7 @@ class Cluster:
     def _until(self, condition: Callable[[], bool], daemons: list[subprocess.Popen[bytes]]) -> None:
         deadline = time.monotonic() + START_LIMIT
         while not condition():
-            ended = next((one for one in daemons if one.poll() is not None), None)
+            ended = next((daemon for daemon in daemons if daemon.poll() is not None), None)
             if ended is not None or time.monotonic() > deadline:
                 name = "a node is not idle" if ended is None else f"{ended.args[0]} has ended"
                 log = (self.folder / "daemons.log").read_text(errors="replace")

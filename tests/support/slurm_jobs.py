@@ -43,20 +43,20 @@ class Job:
     def field(self, name: str) -> str:
         """Return a field of `scontrol show job`."""
         shown = self._slurm.call("scontrol", "show", "job", self.number)
-        found = re.search(rf"\b{name}=(\S+)", shown)
-        assert found, f"{name} is not in {shown}"
-        return found[1]
+        match = re.search(rf"\b{name}=(\S+)", shown)
+        assert match, f"{name} is not in {shown}"
+        return match[1]
 
     def prints(self, pattern: str) -> re.Match[str]:
         """Wait for a text of the output; the job must not end before."""
 
-        def found() -> re.Match[str] | None:
+        def first_match() -> re.Match[str] | None:
             done = self.ended
             match = re.search(pattern, self.output)
             assert match or not done, f"{pattern!r} is not in the output:\n{self.output}"
             return match
 
-        until(found, lambda: f"{pattern!r} in:\n{self.output}")
+        until(first_match, lambda: f"{pattern!r} in:\n{self.output}")
         match = re.search(pattern, self.output)
         assert match
         return match

@@ -73,8 +73,8 @@ class Driver:
         return self._pictures[request.view]
 
     def _done(self, request: DrawRequest) -> bool:
-        found = self._pictures.get(request.view)
-        return found is not None and found.request.revision == request.revision
+        picture = self._pictures.get(request.view)
+        return picture is not None and picture.request.revision == request.revision
 
     def next_picture(self, after: int, name: str = "a") -> DrawnPicture:
         """Return a picture of a step after the given one, of the request made last."""
@@ -114,10 +114,10 @@ class Driver:
     def _take_news(self) -> None:
         events = self.exchange.take_events()
         self._pictures |= events.pictures
-        self.plots = {one.name: one for one in events.plots or ()} or self.plots
+        self.plots = {plot.name: plot for plot in events.plots or ()} or self.plots
         self._probes += [value for _, value in events.probes.values()]
-        for one in events.failures.values():
-            self._failures[one.request.revision] = RequestFailed(one.message, one.path)
+        for failure in events.failures.values():
+            self._failures[failure.request.revision] = RequestFailed(failure.message, failure.path)
         self.description = events.description or self.description
         if events.status is not None:
             self.statuses.append(events.status)

@@ -11,8 +11,8 @@ from uzushio.extracts.vtkhdf_layout import kind_of
 from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 
 SHAPE = (6, 7, 40)
-one = schema(SHAPE)
-store = VtkhdfSeries(Path(sys.argv[1]), one, kind_of(one, compatible=False))
+described = schema(SHAPE)
+store = VtkhdfSeries(Path(sys.argv[1]), described, kind_of(described, compatible=False))
 step = int(sys.argv[2])
 while ALONE.size:
     append(store, step, SHAPE)

@@ -56,11 +56,11 @@ def test_planes_lines_boxes_and_strides_have_the_values_and_places_of_the_field(
     stream = made()
     action = stream.action("extract", tmp_path, fields=["u"], **where)
     stream.run(action, [(0, 0.0), (5, 0.25)])
-    with xarray.open_zarr(tmp_path / "it.zarr") as found:
-        np.testing.assert_array_equal(found.u[1], stream.values("u", 0.25)[part])
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
+        np.testing.assert_array_equal(stored.u[1], stream.values("u", 0.25)[part])
         for axis, line, chosen in zip("zyx", LINES, part, strict=True):
-            np.testing.assert_array_equal(found[axis], line[chosen])
-            assert (axis in found.dims) == isinstance(chosen, slice)
+            np.testing.assert_array_equal(stored[axis], line[chosen])
+            assert (axis in stored.dims) == isinstance(chosen, slice)
     assert action.summary()["steps"] == 2
 
 
@@ -75,8 +75,8 @@ def test_a_curvilinear_extract_has_its_points_in_zarr_and_for_vtk(tmp_path: Path
     action = stream.action("extract", tmp_path, fields=["u"], to=["a.zarr", "a.vtkhdf"], **chosen)
     stream.run(action, [(0, 0.0), (5, 0.25)])
     expected = stream.curved[:, 2:6, ::2]
-    with xarray.open_zarr(tmp_path / "a.zarr") as found:
-        np.testing.assert_array_equal(found.corners[1], expected)
+    with xarray.open_zarr(tmp_path / "a.zarr") as stored:
+        np.testing.assert_array_equal(stored.corners[1], expected)
     grid = read_vtk(tmp_path / "a.vtkhdf", 1)[1]
     assert grid.GetClassName() == "vtkStructuredGrid"
     np.testing.assert_array_equal(vtk_to_numpy(grid.GetPoints().GetData()), expected.reshape(-1, 3))
@@ -87,9 +87,9 @@ def test_a_curvilinear_extract_has_its_points_in_zarr_and_for_vtk(tmp_path: Path
 def test_single_precision_halves_the_bytes(tmp_path: Path) -> None:
     stream = made()
     stream.run(stream.action("extract", tmp_path, fields=["u"], precision="single"), [(0, 0.0)])
-    with xarray.open_zarr(tmp_path / "it.zarr") as found:
-        assert found.u.dtype == np.float32
-        np.testing.assert_allclose(found.u[0], stream.values("u", 0.0), rtol=1e-7)
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
+        assert stored.u.dtype == np.float32
+        np.testing.assert_allclose(stored.u[0], stream.values("u", 0.0), rtol=1e-7)
 
 
 def test_an_action_without_space_is_reported_and_the_others_continue(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ actions:
         and "big.vtkhdf" in messages[0]
         and "File too large" in messages[0]
     )
-    with xarray.open_zarr(tmp_path / "out/plane.zarr") as found:
-        assert found.sizes["time"] == 2
+    with xarray.open_zarr(tmp_path / "out/plane.zarr") as stored:
+        assert stored.sizes["time"] == 2
 
 
 SCRIPT = """\
@@ -157,7 +157,7 @@ def test_the_users_function_gets_the_solvers_memory_and_its_failure_is_local(
     pipeline = made_flow.inside(text, tmp_path, 3, messages)
     from seen import SEEN  # type: ignore[import-not-found]
 
-    assert [one[0] for one in SEEN] == [0, 1, 2]
+    assert [call[0] for call in SEEN] == [0, 1, 2]
     for number, (_, name, bounds, extent, copied, where, largest, dataset) in enumerate(SEEN):
         assert name == kind and copied == 0
         assert where == dict(addresses[2 * number : 2 * number + 2])

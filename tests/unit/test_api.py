@@ -169,10 +169,10 @@ def test_a_simulation_is_stepped_by_hand_to_the_case_s_end() -> None:
         assert simulation.is_over and float(simulation.readings()["max"].value) > 0
         with pytest.raises(UzushioError, match="end is reached"):
             simulation.step()
-        found = simulation.statistics()
+        statistics = simulation.statistics()
     run = uzushio.run(HEAT, out="run", quiet=True)
-    assert found is not None and run.statistics is not None
-    xr.testing.assert_equal(found["square"], run.statistics["square"])  # the same samples
+    assert statistics is not None and run.statistics is not None
+    xr.testing.assert_equal(statistics["square"], run.statistics["square"])  # the same samples
     with pytest.raises(UzushioError, match="closed"):
         simulation.step()
     assert "closed" in repr(simulation)
@@ -184,7 +184,7 @@ def test_fields_have_coordinates_units_and_the_moment() -> None:
         assert list(simulation.fields) == ["u", "v", "w", "p"]
         assert "streamwise velocity" in repr(simulation.fields)
         u, w = simulation.fields["u"], simulation.fields["w"]
-        both = simulation.dataset()
+        dataset = simulation.dataset()
         with pytest.raises(KeyError, match="'uu' is not known"):
             simulation.fields["uu"]
         with pytest.raises(UzushioError, match="not known"):
@@ -194,8 +194,11 @@ def test_fields_have_coordinates_units_and_the_moment() -> None:
     np.testing.assert_allclose(u.x, np.arange(8) * 2 * np.pi / 8)
     assert u.attrs["long_name"] == "streamwise velocity" and "start" not in u.attrs
     assert w.dims == ("z_faces", "y", "x") and float(w.z_faces[-1]) == 2.0
-    assert set(both) == {"u", "v", "w", "p"} and both.sizes["z"] == both.sizes["z_faces"] + 1 == 10
-    assert both.attrs["reynolds_tau"] == 180
+    assert (
+        set(dataset) == {"u", "v", "w", "p"}
+        and dataset.sizes["z"] == dataset.sizes["z_faces"] + 1 == 10
+    )
+    assert dataset.attrs["reynolds_tau"] == 180
     np.testing.assert_allclose(w.isel(z_faces=-1), 0, atol=1e-12)  # the wall
 
 
@@ -265,15 +268,15 @@ def test_xarray_opens_a_checkpoint_whose_modes_are_the_fields(
     weight = xr.where(state["kx"] > 0, 2.0, 1.0)
     for name, inside in (("u", slice(1, -1)), ("w", slice(1, None))):
         re, im = (state[name].isel(part=part) for part in (0, 1))
-        found = (weight * (re * np.cos(wave) - im * np.sin(wave))).sum(("kx", "ky"))
+        values = (weight * (re * np.cos(wave) - im * np.sin(wave))).sum(("kx", "ky"))
         wanted = fields[name].isel({state[name].dims[0]: inside})
-        xr.testing.assert_allclose(found.transpose(*wanted.dims), wanted, atol=1e-10)
+        xr.testing.assert_allclose(values.transpose(*wanted.dims), wanted, atol=1e-10)
     empty = xr.open_zarr(path)  # which describes itself
     assert not empty.variables and "group='state'" in empty.attrs["description"]
     assert "uzushio.open_checkpoint(PATH)" in empty.attrs["description"]
-    both = xr.open_datatree(path, engine="zarr")
-    xr.testing.assert_identical(both["state"].to_dataset(), state)
+    tree = xr.open_datatree(path, engine="zarr")
+    xr.testing.assert_identical(tree["state"].to_dataset(), state)
     run = uzushio.run(HEAT, out="run", quiet=True)
     means = xr.open_zarr(run.checkpoints[-1], group="statistics")
     assert means["square"].dims == ("z",)
-    assert not [one for one in recwarn if "consolidated" in str(one.message)]
+    assert not [warning for warning in recwarn if "consolidated" in str(warning.message)]

@@ -30,11 +30,11 @@ LINE = np.linspace(0.0, 1.0, 9)
 
 def masked(values: np.ndarray) -> np.ma.MaskedArray:
     """Mask one value in the middle, with a fill value below the mask."""
-    found = np.ma.array(values, copy=True, mask=False)
-    middle = tuple(n // 2 for n in found.shape)
-    found.data[middle] = FILL if found.dtype.kind in "fc" else 200
-    found.mask[middle] = True
-    return found
+    array = np.ma.array(values, copy=True, mask=False)
+    middle = tuple(n // 2 for n in array.shape)
+    array.data[middle] = FILL if array.dtype.kind in "fc" else 200
+    array.mask[middle] = True
+    return array
 
 
 @pytest.fixture(autouse=True)
@@ -56,13 +56,13 @@ def test_a_picture_of_masked_values_is_that_of_nan(dtype: type) -> None:
 
 
 def test_a_published_masked_value_is_nan_and_masked_integers_are_refused() -> None:
-    found: list[np.ndarray] = []
+    read_values: list[np.ndarray] = []
     with staging.open("s", options={"engine": "inproc"}) as writer:
         writer.uniform_mesh("m", SHAPE)
         writer.field("u", "m", "element", np.float64)
         writer.field("n", "m", "element", np.int32)
         writer.block(0, "m", SHAPE)
-        writer.on_step(lambda step: found.append(np.array(step.read("u"))))
+        writer.on_step(lambda step: read_values.append(np.array(step.read("u"))))
         with writer.step(0, 0.0):
             writer.put("u", masked(PLAIN))
             with pytest.raises(StagingError, match=r"masked values, and its type int32 has no NaN"):
@@ -70,7 +70,7 @@ def test_a_published_masked_value_is_nan_and_masked_integers_are_refused() -> No
             writer.put("n", np.ma.array(PLAIN.astype(np.int32)))
         with pytest.raises(StagingError, match="An axis of mesh r has masked values"):
             writer.rectilinear_mesh("r", [masked(LINE), LINE, LINE])
-    np.testing.assert_array_equal(found[0], masked(PLAIN).filled(np.nan))
+    np.testing.assert_array_equal(read_values[0], masked(PLAIN).filled(np.nan))
 
 
 def test_an_average_of_masked_samples_is_nan_there() -> None:

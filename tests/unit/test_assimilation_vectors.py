@@ -31,7 +31,7 @@ def vectors(points: int, count: int) -> list[np.ndarray]:
 
 
 def limits(points: int) -> tuple[np.ndarray, np.ndarray]:
-    return tuple(np.append(np.full(points, one), other) for one, other in (LOW, HIGH))  # type: ignore[return-value]
+    return tuple(np.append(np.full(points, low), other) for low, other in (LOW, HIGH))  # type: ignore[return-value]
 
 
 def free(point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -39,11 +39,11 @@ def free(point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return ~(((point <= low) & (gradient > 0)) | ((point >= high) & (gradient < 0)))
 
 
-def is_dot(found: DoubleDouble, a: np.ndarray, b: np.ndarray) -> bool:
+def is_dot(product: DoubleDouble, a: np.ndarray, b: np.ndarray) -> bool:
     """Whether it is their dot product, with the error of twice the precision."""
     terms = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)]
     exact, size = sum(terms, Fraction(0)), sum(map(abs, terms), Fraction(0))
-    lacks = abs(Fraction(found[0]) + Fraction(found[1]) - exact)
+    lacks = abs(Fraction(product[0]) + Fraction(product[1]) - exact)
     return lacks <= size * len(terms) * Fraction(2) ** -100
 
 
@@ -61,17 +61,24 @@ def test_a_step_ends_at_the_bounds(points: int, threads: int) -> None:
 def test_a_pair_is_made_in_place_with_its_products(points: int, threads: int) -> None:
     point, before, gradient, gradient_before, *older = vectors(points, 7)
     step, change = point - before, gradient - gradient_before
-    found = layout(points, threads).correction_pair(point, before, gradient, gradient_before, older)
+    products = layout(points, threads).correction_pair(
+        point, before, gradient, gradient_before, older
+    )
     assert np.array_equal(before, step) and np.array_equal(gradient_before, change)
-    pairs = [(step, step), (step, change), (change, change), *((one, change) for one in older)]
-    assert all(is_dot(one, a, b) for one, (a, b) in zip(found, pairs, strict=True))
+    pairs = [
+        (step, step),
+        (step, change),
+        (change, change),
+        *((vector, change) for vector in older),
+    ]
+    assert all(is_dot(product, a, b) for product, (a, b) in zip(products, pairs, strict=True))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("points", SIZES)
 def test_a_gradient_summary_excludes_elements_at_bounds(points: int, threads: int) -> None:
-    point, gradient, *both = vectors(points, 8)
-    steps, changes = both[:3], both[3:]
+    point, gradient, *pairs_of_vectors = vectors(points, 8)
+    steps, changes = pairs_of_vectors[:3], pairs_of_vectors[3:]
     largest, held, slopes, curves, lengths = layout(points, threads).summarise_gradient(
         point, gradient, steps, changes
     )
@@ -81,24 +88,24 @@ def test_a_gradient_summary_excludes_elements_at_bounds(points: int, threads: in
     for step, slope in zip(steps, slopes, strict=True):
         assert is_dot(slope, step, gradient * taken)
     pairs = [(steps[i], changes[j]) for j in range(3) for i in range(j + 1)]
-    for found, (step, change) in zip(curves, pairs, strict=True):
-        assert is_dot(found, step, change * ~taken)
-    for found, change in zip(lengths, changes, strict=True):
-        assert is_dot(found, change, change * ~taken)
+    for product, (step, change) in zip(curves, pairs, strict=True):
+        assert is_dot(product, step, change * ~taken)
+    for product, change in zip(lengths, changes, strict=True):
+        assert is_dot(product, change, change * ~taken)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("points", SIZES)
 def test_directions_are_sums_of_weighted_vectors_where_free(points: int, threads: int) -> None:
-    point, gradient, out, *both = vectors(points, 7)
-    weights, one = [0.5, -0.25], layout(points, threads)
+    point, gradient, out, *others = vectors(points, 7)
+    weights, space = [0.5, -0.25], layout(points, threads)
     taken = free(point, gradient)
-    products = one.combine(point, gradient, gradient, -2.0, weights, both[:2], both[:2], out)
-    expected = -2.0 * (gradient + 0.5 * both[0] - 0.25 * both[1]) * taken
+    products = space.combine(point, gradient, gradient, -2.0, weights, others[:2], others[:2], out)
+    expected = -2.0 * (gradient + 0.5 * others[0] - 0.25 * others[1]) * taken
     assert np.array_equal(out, expected)  # halves and quarters are exact
-    assert all(is_dot(p, out, v) for p, v in zip(products, both[:2], strict=True))
-    (slope,) = one.combine(point, gradient, out, 1.0, weights, both[2:], [gradient], out)
-    expected = (expected + 0.5 * both[2] - 0.25 * both[3]) * taken
+    assert all(is_dot(p, out, v) for p, v in zip(products, others[:2], strict=True))
+    (slope,) = space.combine(point, gradient, out, 1.0, weights, others[2:], [gradient], out)
+    expected = (expected + 0.5 * others[2] - 0.25 * others[3]) * taken
     assert np.array_equal(out, expected)
     assert is_dot(slope, out, gradient)
 
@@ -158,7 +165,7 @@ def test_tables_of_ranks_add_up_in_doubled_precision() -> None:
     total = np.empty((3, 2))
     _core.stencil.sum_over_ranks(tables, total)
     for i in range(3):
-        exact = sum((Fraction(float(one)) for one in tables[:, i].reshape(-1)), Fraction(0))
+        exact = sum((Fraction(float(value)) for value in tables[:, i].reshape(-1)), Fraction(0))
         assert abs(Fraction(total[i, 0]) + Fraction(total[i, 1]) - exact) < Fraction(2) ** -100
 
 
@@ -226,10 +233,10 @@ def test_a_direction_is_that_of_the_two_loops(count: int, held: bool, uneven: bo
 
 def test_released_memory_is_reused_and_aligned_to_cache_lines() -> None:
     space = ControlSpace(MPI.COMM_SELF, (3, 5), [1.0, 1.0], [(None, None)] * 2)
-    one, other = space.new(), space.new()
-    assert one.shape == (16,) and one.ctypes.data % 64 == other.ctypes.data % 64 == 0
-    space.release(one)
-    assert space.new() is one and space.new() is not other
+    vector, other = space.new(), space.new()
+    assert vector.shape == (16,) and vector.ctypes.data % 64 == other.ctypes.data % 64 == 0
+    space.release(vector)
+    assert space.new() is vector and space.new() is not other
 
 
 def test_a_product_that_ranks_share_is_rounded_once() -> None:

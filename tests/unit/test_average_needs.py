@@ -35,12 +35,12 @@ def test_the_estimate_counts_the_means_over_batches_that_a_checkpoint_holds(
         "over": over,
         "every": 1,
     }
-    found = solver_class("thermal").estimate(uzushio.load_case(case), 1)
+    estimate = solver_class("thermal").estimate(uzushio.load_case(case), 1)
     assert plain.average_bytes == 0
     uzushio.run(uzushio.load_case(case))
     group = zarr.open_group(tmp_path / "run/checkpoints/step-00000004/statistics", mode="r")
     held = sum(array.nbytes for _, array in group.arrays())
     sample = 8 * (2 * (2 + 1) + 3 + 2) * (8 if over else 96)  # means, squares, products
     assert held == (4 + 4) * sample
-    assert found.checkpoint_bytes - plain.checkpoint_bytes == (4 + 5) * sample
-    assert found.average_bytes > held
+    assert estimate.checkpoint_bytes - plain.checkpoint_bytes == (4 + 5) * sample
+    assert estimate.average_bytes > held

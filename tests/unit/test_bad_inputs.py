@@ -28,7 +28,7 @@ SMALL = ["grid.nx=16", "grid.ny=16", "grid.nz=17", "time.steps=1", "publish=null
 
 
 def sets(*overrides: str) -> list[str]:
-    return [word for one in overrides for word in ("--set", one)]
+    return [word for override in overrides for word in ("--set", override)]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def positions(cells: int, vertices: bool) -> np.ndarray:
 
 
 def wave(cells: tuple[int, int], at_vertices: tuple[bool, bool]) -> np.ndarray:
-    y, x = (positions(n, one) for n, one in zip(cells, at_vertices, strict=True))
+    y, x = (positions(n, at_vertex) for n, at_vertex in zip(cells, at_vertices, strict=True))
     return np.sin(3 * x + 1) * np.cos(2 * y)[:, np.newaxis]
 
 
@@ -26,13 +26,13 @@ def moved(
     box: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> np.ndarray:
     """Return values on so many cells; `box`: start and extents of a part of them."""
-    shape = tuple(n + one for n, one in zip(cells, at_vertices, strict=True))
+    shape = tuple(n + at_vertex for n, at_vertex in zip(cells, at_vertices, strict=True))
     start, count = box or ((0,) * len(shape), shape)
 
     def read(start: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
-        found = values[tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))]
-        assert found.shape[: len(count)] == count, "it reads inside of the zone"
-        return found
+        part = values[tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))]
+        assert part.shape[: len(count)] == count, "it reads inside of the zone"
+        return part
 
     return interpolated(read, values.shape[: len(shape)], shape, at_vertices, start, count)
 
@@ -43,17 +43,17 @@ def test_it_is_of_second_order(at_vertices: tuple[bool, bool], ratio: float) -> 
     errors = []
     for n in (16, 32, 64):
         new = (int(ratio * n), int(1.25 * n))
-        found = moved(wave((n, 2 * n), at_vertices), new, at_vertices)
-        errors.append(np.abs(found - wave(new, at_vertices)).mean())
+        values = moved(wave((n, 2 * n), at_vertices), new, at_vertices)
+        errors.append(np.abs(values - wave(new, at_vertices)).mean())
     assert errors[0] > 3.5 * errors[1] > 3.5**2 * errors[2] > 0
 
 
 @pytest.mark.parametrize("new", [24, 31, 9, 16])
 def test_sums_are_conserved_and_density_stays_positive_at_a_shock(new: int) -> None:
     density = np.where(np.arange(16) < 7, 1.0, 1e-4)[:, np.newaxis]
-    found = moved(density, (new, 1), (False, False))
-    assert found.mean() == pytest.approx(density.mean(), rel=1e-14)
-    assert found.min() >= 1e-4 * (1 - 1e-12) and found.max() <= 1 + 1e-12
+    values = moved(density, (new, 1), (False, False))
+    assert values.mean() == pytest.approx(density.mean(), rel=1e-14)
+    assert values.min() >= 1e-4 * (1 - 1e-12) and values.max() <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("at_vertices", VERTICES)

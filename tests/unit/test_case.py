@@ -197,11 +197,11 @@ def test_any_time_step_survives_an_override(
 
 
 def test_averages_continue_only_for_the_same_flow(tmp_path: Path) -> None:
-    one = load(tmp_path, MINIMAL)
+    case = load(tmp_path, MINIMAL)
     longer = load(tmp_path, MINIMAL, "time.steps=20", "title=b", "output.folder=b")
     other = load(tmp_path, MINIMAL, "grid.nx=9", "initial={kind: wavy}", "statistics.every=3")
-    assert differences(one.averaged_values(), longer.averaged_values()) == []
-    changed = differences(one.averaged_values(), other.averaged_values())
+    assert differences(case.averaged_values(), longer.averaged_values()) == []
+    changed = differences(case.averaged_values(), other.averaged_values())
     assert changed == ["grid.nx", "statistics.every"]
 
 

@@ -64,13 +64,19 @@ def test_every_key_has_a_type_and_a_meaning(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_key_of_every_section_is_listed(name: str) -> None:
     schema = json_schema(name)
-    models = [schema, *(one for one in schema["$defs"].values() if "properties" in one)]
-    listed = {part for one in sections(name) for key in one.keys for part in key.path.split(".")}
+    models = [schema, *(model for model in schema["$defs"].values() if "properties" in model)]
+    listed = {
+        part for section in sections(name) for key in section.keys for part in key.path.split(".")
+    }
     assert {key for model in models for key in model["properties"]} <= listed
 
 
 def test_the_keys_of_each_kind_of_body_are_listed() -> None:
-    keys = {one.variant: one.keys for one in sections("thermal") if one.path == "bodies.NAME"}
+    keys = {
+        section.variant: section.keys
+        for section in sections("thermal")
+        if section.path == "bodies.NAME"
+    }
     assert list(keys) == ["shape: sphere", "shape: box", "shape: cylinder", "shape: stl"]
     assert "bodies.NAME.lower" in [key.path for key in keys["shape: box"]]
     paths = [section.path for section in sections("thermal")]
@@ -85,8 +91,8 @@ def test_limits_of_lists_are_those_of_their_lengths() -> None:
 
 def test_the_options_of_staging_are_those_of_the_core() -> None:
     listed: dict[str, list[str]] = {}
-    for one in OPTION_KEYS:
-        section, _, last = one.key.rpartition(".")
+    for option in OPTION_KEYS:
+        section, _, last = option.key.rpartition(".")
         listed.setdefault(section, []).append(last)
     assert "adios2" in listed
     for section, keys in listed.items():
@@ -162,8 +168,8 @@ def test_the_schema_accepts_what_the_loader_accepts(name: str) -> None:
         case = yaml.safe_load((CASES / f"{name}.yaml").read_text())
         *above, key = path.split(".")
         section = case
-        for one in above:
-            section = section.setdefault(one, {})
+        for part in above:
+            section = section.setdefault(part, {})
         section[key] = value
         try:
             load(case)
@@ -196,7 +202,7 @@ def test_every_template_is_a_case_that_runs(uzushio: Run, tmp_path: Path) -> Non
         checked = uzushio("check", file)
         assert checked.returncode == 0, checked.stderr
         command = "assimilate" if name == "phasefield" else "run"
-        short = [word for one in SHORT[name] for word in ("--set", one)]
+        short = [word for override in SHORT[name] for word in ("--set", override)]
         done = uzushio(command, file, *short, "--out", name, "--no-figures")
         assert done.returncode == 0, done.stderr
         assert (tmp_path / name / "summary.json").is_file()

@@ -25,24 +25,24 @@ def statistics() -> xr.Dataset:
     """Statistics whose profiles are those of a reference."""
     zf = 1.0 - np.cos(np.linspace(0.0, np.pi, 41))
     z = 0.5 * (zf[1:] + zf[:-1])
-    one = reference.load("mkm180")
+    published = reference.load("mkm180")
 
     def profile(values: np.ndarray, at: np.ndarray, scale: float) -> np.ndarray:
-        plus = np.minimum(at, 2.0 - at) * one.re_tau
-        return scale * reference.interpolate(np.minimum(plus, one.z[-1]), one.z, values)
+        plus = np.minimum(at, 2.0 - at) * published.re_tau
+        return scale * reference.interpolate(np.minimum(plus, published.z[-1]), published.z, values)
 
     energy = U_TAU**4 * RE_TAU / U_TAU
     signs = dict.fromkeys(reference.BUDGET, 1.0) | {"dissipation": -1.0}
     at_centres = {
-        "u": profile(one.u, z, U_TAU),
-        "u_rms": profile(one.u_rms, z, U_TAU),
-        "v_rms": profile(one.v_rms, z, U_TAU),
+        "u": profile(published.u, z, U_TAU),
+        "u_rms": profile(published.u_rms, z, U_TAU),
+        "v_rms": profile(published.v_rms, z, U_TAU),
         "vorticity_z_rms": z * (2.0 - z),
         "budget_residual": 0.0 * z,
-    } | {name: profile(one.budget[name], z, energy * sign) for name, sign in signs.items()}
+    } | {name: profile(published.budget[name], z, energy * sign) for name, sign in signs.items()}
     at_faces = {
-        "w_rms": profile(one.w_rms, zf, U_TAU),
-        "uw": np.sign(zf - 1.0) * profile(one.minus_uw, zf, U_TAU**2),
+        "w_rms": profile(published.w_rms, zf, U_TAU),
+        "uw": np.sign(zf - 1.0) * profile(published.minus_uw, zf, U_TAU**2),
         "vorticity_x_rms": 1.0 + 0.0 * zf,
         "vorticity_y_rms": 2.0 + 0.0 * zf,
     }
@@ -97,11 +97,11 @@ STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 def names(files: list[Path], formats: tuple[str, ...] = (".png",)) -> set[str]:
     """Return the figures' names; each must exist in these formats and no other."""
     assert all(file.read_bytes().startswith(STARTS[file.suffix]) for file in files)
-    found = {file.stem for file in files}
+    stems = {file.stem for file in files}
     assert sorted(file.name for file in files) == sorted(
-        f"{name}{kind}" for name in found for kind in formats
+        f"{name}{kind}" for name in stems for kind in formats
     )
-    return found
+    return stems
 
 
 def texts(figure: Figure) -> str:
@@ -135,17 +135,17 @@ def test_a_flow_far_from_any_reference_is_drawn_without(
 def sampled(statistics: xr.Dataset, scatter: float, groups: int = 20) -> xr.Dataset:
     """The statistics of a run whose averages over batches scatter alike at all heights."""
     rng = np.random.default_rng(0)
-    found = statistics.copy()
+    copies = statistics.copy()
     for name, values in statistics.data_vars.items():
         shape = (groups, *(1,) * values.ndim)
         factors = 1.0 + scatter / (groups - 1) * rng.normal(size=shape)
-        found[f"jackknife_{name}"] = (("group", *values.dims), factors * values.values)
-    found["jackknife_u_tau"] = ("group", np.full(groups, U_TAU))
-    found["jackknife_re_tau"] = ("group", np.full(groups, RE_TAU))
+        copies[f"jackknife_{name}"] = (("group", *values.dims), factors * values.values)
+    copies["jackknife_u_tau"] = ("group", np.full(groups, U_TAU))
+    copies["jackknife_re_tau"] = ("group", np.full(groups, RE_TAU))
     times = {"averaged_times": [100.0, 700.0], "groups": groups, "group_samples": 9}
     more = {"group_time": 30.0, "correlation_times": {"u": 2.0, "uu": 9.0, "ww": 1.0}}
-    found.attrs |= times | more
-    return found
+    copies.attrs |= times | more
+    return copies
 
 
 def test_captions_state_averaging_time_and_confidence(statistics: xr.Dataset) -> None:
@@ -179,17 +179,19 @@ def test_bands_have_the_width_of_the_scatter_of_the_batches(statistics: xr.Datas
 
 
 def test_published_spectra_add_up_to_the_published_variance() -> None:
-    one = reference.load("mkm180")
-    assert {(s.axis, s.z) for s in one.spectra} == {
+    published = reference.load("mkm180")
+    assert {(s.axis, s.z) for s in published.spectra} == {
         (axis, z) for axis in "xy" for z in (5.34, 19.02, 98.04, 178.12)
     }
-    for found in one.spectra:
-        assert np.allclose(np.diff(found.k), 0.5 if found.axis == "x" else 1.5)
+    for spectrum in published.spectra:
+        assert np.allclose(np.diff(spectrum.k), 0.5 if spectrum.axis == "x" else 1.5)
         for name in "uvw":
-            at = np.array([min(found.z, one.z[-1])])
-            rms = reference.interpolate(at, one.z, getattr(one, f"{name}_rms"))
+            at = np.array([min(spectrum.z, published.z[-1])])
+            rms = reference.interpolate(at, published.z, getattr(published, f"{name}_rms"))
             # The spanwise spectra at the centre add up to 1.5 % more than the published variance.
-            assert found.energy[name].sum() == pytest.approx(float(rms[0]) ** 2, rel=0.02), found
+            assert spectrum.energy[name].sum() == pytest.approx(float(rms[0]) ** 2, rel=0.02), (
+                spectrum
+            )
 
 
 def test_spectra_are_compared_with_published_ones_at_nearly_the_same_height(
@@ -220,10 +222,10 @@ def test_the_halves_of_the_channel_are_averaged() -> None:
 
 
 def test_profiles_are_shown_in_wall_units(statistics: xr.Dataset) -> None:
-    one = reference.load("mkm180")
+    published = reference.load("mkm180")
     z, u_rms = half(statistics, "u_rms", 1)
-    plus = np.minimum(z * one.re_tau / RE_TAU, one.z[-1])
-    assert np.allclose(u_rms, reference.interpolate(plus, one.z, one.u_rms))
+    plus = np.minimum(z * published.re_tau / RE_TAU, published.z[-1])
+    assert np.allclose(u_rms, reference.interpolate(plus, published.z, published.u_rms))
 
 
 def test_one_state_has_one_time_in_all_figures_whatever_its_friction_velocity(

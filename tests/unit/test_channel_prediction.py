@@ -90,7 +90,7 @@ def test_what_the_case_gives_is_kept() -> None:
 def test_the_limit_of_memory_goes_before_the_time() -> None:
     flow = case((288, 288, 120), network={"ranks_per_node": 48})
     ranked = predictions(flow, 48)
-    least = min(one.memory for one in ranked)
+    least = min(prediction.memory for prediction in ranked)
     assert ranked[0].memory > least
     limited = case(
         (288, 288, 120), network={"ranks_per_node": 48}, memory_per_rank=ranked[0].memory - 1
@@ -99,14 +99,16 @@ def test_the_limit_of_memory_goes_before_the_time() -> None:
     assert chosen.memory < ranked[0].memory
     with pytest.raises(CaseError, match="are needed; use more ranks"):
         decompose(case((288, 288, 120), memory_per_rank=least - 1), 48)
-    assert chosen.seconds == min(one.seconds for one in ranked if one.memory < ranked[0].memory)
+    assert chosen.seconds == min(
+        prediction.seconds for prediction in ranked if prediction.memory < ranked[0].memory
+    )
 
 
 @pytest.mark.parametrize("scheme", ["pipelined", "partitioned", "transpose"])
 def test_more_latency_and_a_lower_rate_take_longer(scheme: str) -> None:
     def seconds(**network: float) -> float:
         flow = case((64, 64, 64), py=2, pz=8, network={"ranks_per_node": 4, **network})
-        of = {one.scheme: one.seconds for one in predictions(flow, 16)}
+        of = {prediction.scheme: prediction.seconds for prediction in predictions(flow, 16)}
         return of[scheme]
 
     assert seconds() < seconds(latency=1e-3)

@@ -58,8 +58,8 @@ def test_arrays_that_are_the_same_as_before_share_its_files(tmp_path: Path) -> N
     after = checkpoint.write(
         tmp_path, snapshot(2, kept=kept, other=other + 1), 3, COMM, before, ["kept", "other.gone"]
     )
-    one, two = ((path / "state/kept/c.1.0").stat() for path in (before, after))
-    assert one.st_ino == two.st_ino
+    first_file, two = ((path / "state/kept/c.1.0").stat() for path in (before, after))
+    assert first_file.st_ino == two.st_ino
     assert (after / "state/other/c.1.0").stat().st_nlink == 1
     checkpoint.write(tmp_path, snapshot(3, kept=kept), 1, COMM, after, ["kept"])
     assert names(tmp_path) == ["step-00000003"]
@@ -87,9 +87,9 @@ def test_stored_arrays_are_read_back_bit_for_bit(tmp_path: Path) -> None:
     spectrum = np.array([[1 + 2j, math.pi], [-0.0, 1e-320]], np.complex128)
     zeros = np.zeros((3, 2), np.float32)
     write(tmp_path, 7, spectrum=spectrum, zeros=zeros)
-    found = checkpoint.open_checkpoint(tmp_path, COMM)
-    stored = found.state()
-    assert (found.manifest.step, found.manifest.time) == (7, 0.1 * 7)
+    opened_checkpoint = checkpoint.open_checkpoint(tmp_path, COMM)
+    stored = opened_checkpoint.state()
+    assert (opened_checkpoint.manifest.step, opened_checkpoint.manifest.time) == (7, 0.1 * 7)
     assert stored.attributes == {"dt": 0.1 + 0.2, "name": "渦", "n": 3}
     assert stored.shapes == {"u": SHAPE, "spectrum": (2, 2), "zeros": (3, 2)}
     u = np.random.default_rng(7).normal(size=SHAPE)
@@ -97,7 +97,7 @@ def test_stored_arrays_are_read_back_bit_for_bit(tmp_path: Path) -> None:
     assert np.array_equal(stored.read("u", (1, 2, 0), (3, 1, 2)), u[1:4, 2:3, 0:2])
     assert stored.read("spectrum", (0, 0), (2, 2)).tobytes() == spectrum.tobytes()
     assert stored.read("zeros", (0, 0), (3, 2)).dtype == np.float32
-    arrays, notes = found.averages()
+    arrays, notes = opened_checkpoint.averages()
     assert arrays["mean"].tolist() == (np.linspace(0.0, 1.0, 7) * 7).tolist()
     assert arrays["k"] == 0.3
     assert notes["samples"] == 3
@@ -201,8 +201,10 @@ def test_damage_is_named_and_the_checkpoint_before_is_offered(
         checkpoint.open_checkpoint(newest, COMM)
     assert "With --restart-fallback, step-00000010 is used instead." in str(caught.value)
     assert str(newest) in str(caught.value)
-    found = checkpoint.open_checkpoint(newest, COMM, fallback=True, tell=messages.append)
-    assert found.manifest.step == 10
+    opened_checkpoint = checkpoint.open_checkpoint(
+        newest, COMM, fallback=True, tell=messages.append
+    )
+    assert opened_checkpoint.manifest.step == 10
     assert len(messages) == 1
     assert "Going back to step-00000010." in messages[0]
 
@@ -274,9 +276,9 @@ def test_checkpoints_of_the_first_format_are_read(tmp_path: Path) -> None:
     crc = zlib.crc32(json.dumps(content, sort_keys=True).encode())
     old = {"format": 1, "crc32": crc, "content": content}
     (path / "manifest.json").write_text(json.dumps(old))
-    found = checkpoint.open_checkpoint(tmp_path, COMM)
+    opened_checkpoint = checkpoint.open_checkpoint(tmp_path, COMM)
     u = np.random.default_rng(10).normal(size=SHAPE)
-    assert np.array_equal(found.state().read("u", (0, 0, 0), SHAPE), u)
+    assert np.array_equal(opened_checkpoint.state().read("u", (0, 0, 0), SHAPE), u)
     flip(path / "state/u/c.0.0.0")
     with pytest.raises(CheckpointError, match="has a wrong checksum"):
         checkpoint.open_checkpoint(tmp_path, COMM)

@@ -44,8 +44,8 @@ def test_a_mesh_and_a_field_are_received_as_they_were_described(tmp_path: Path) 
             for name in ("name", "kind", "dimension", "elements", "vertices", "origin", "spacing"):
                 assert getattr(mesh, name) == getattr(given, name), name
             assert mesh.coordinate_field == given.coordinate_field
-            both = zip(mesh.coordinates or (), given.coordinates or (), strict=True)
-            assert all(np.array_equal(line, other) for line, other in both)
+            line_pairs = zip(mesh.coordinates or (), given.coordinates or (), strict=True)
+            assert all(np.array_equal(line, other) for line, other in line_pairs)
 
 
 def test_vertices_and_centres_of_elements_have_their_boxes_and_coordinates() -> None:

@@ -51,8 +51,8 @@ def values(shape: Sequence[int], step: int) -> dict[str, np.ndarray]:
 
 def append(store: Any, step: int, shape: tuple[int, int, int], *more: Any) -> None:
     distribution = Distribution(ALONE, [Box((0, 0, 0), shape)])
-    found = {name: [array] for name, array in values(shape, step).items()}
-    store.append(10 * step, 0.5 * step, distribution, found, *more)
+    lists = {name: [array] for name, array in values(shape, step).items()}
+    store.append(10 * step, 0.5 * step, distribution, lists, *more)
 
 
 def read_vtk(path: Path, step: int) -> tuple[list[float], Any]:
@@ -76,14 +76,14 @@ def check_vtk(path: Path, shape: tuple[int, int, int], steps: Sequence[int], poi
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     for place, step in enumerate(steps):
-        times, found = read_vtk(path, place)
-        assert times == ([0.5 * one for one in steps] if len(steps) > 1 else times)
+        times, dataset = read_vtk(path, place)
+        assert times == ([0.5 * step for step in steps] if len(steps) > 1 else times)
         for name, expected in values(shape, step).items():
-            array = found.GetPointData().GetArray(name)
+            array = dataset.GetPointData().GetArray(name)
             assert array.GetNumberOfComponents() == (expected.shape[3:] or (1,))[0]
             np.testing.assert_array_equal(vtk_to_numpy(array).reshape(expected.shape), expected)
-        assert found.GetNumberOfCells() == np.prod([max(n - 1, 1) for n in shape])
-        places = [found.GetPoint(number) for number in range(found.GetNumberOfPoints())]
+        assert dataset.GetNumberOfCells() == np.prod([max(n - 1, 1) for n in shape])
+        places = [dataset.GetPoint(number) for number in range(dataset.GetNumberOfPoints())]
         np.testing.assert_allclose(places, points.reshape(-1, 3), rtol=1e-14)
 
 
@@ -100,12 +100,12 @@ def test_vtk_reads_all_steps_of_each_kind_of_mesh_while_the_file_grows_and_when_
         along = lines(shape, 1.0 if mesh == "uniform" else 2.0)
         points = grid_points(along)
         corners: tuple[Any, ...] = ()
-        one = schema(shape, lines=along)
+        described = schema(shape, lines=along)
         if mesh == "curvilinear":
             points = points + 0.1 * np.sin(3.0 * points[..., ::-1])
-            one, corners = schema(shape, lines=None), ([points],)
+            described, corners = schema(shape, lines=None), ([points],)
         path = tmp_path / f"{'x'.join(map(str, shape))}.vtkhdf"
-        store = VtkhdfSeries(path, one, kind_of(one, compatible))
+        store = VtkhdfSeries(path, described, kind_of(described, compatible))
         for step in range(10):  # beyond the size of the first file of parts
             append(store, step, shape, *corners)
             if step in (0, 1, 8):
@@ -120,9 +120,9 @@ def test_a_compatible_file_fills_the_domain_with_cells_of_positive_volume(tmp_pa
     from vtkmodules.util.numpy_support import vtk_to_numpy
     from vtkmodules.vtkFiltersVerdict import vtkCellSizeFilter
 
-    one = schema()
-    store = VtkhdfSeries(tmp_path / "a.vtkhdf", one, kind_of(one, compatible=True))
-    append(store, 0, one.count)
+    described = schema()
+    store = VtkhdfSeries(tmp_path / "a.vtkhdf", described, kind_of(described, compatible=True))
+    append(store, 0, described.count)
     sizes = vtkCellSizeFilter()
     sizes.SetInputData(read_vtk(store.path, 0)[1])
     sizes.Update()
@@ -135,16 +135,16 @@ def test_a_compatible_file_fills_the_domain_with_cells_of_positive_volume(tmp_pa
 def test_a_vtkhdf_file_continues_from_the_first_repeated_step(
     tmp_path: Path, finished: bool
 ) -> None:
-    one, path = schema(), tmp_path / "a.vtkhdf"
+    described, path = schema(), tmp_path / "a.vtkhdf"
     for steps in (range(5), range(3, 12)):
-        store = VtkhdfSeries(path, one, kind_of(one, compatible=False))
+        store = VtkhdfSeries(path, described, kind_of(described, compatible=False))
         for step in steps:
-            append(store, step, one.count)
+            append(store, step, described.count)
             if step == steps.start:
-                check_vtk(path, one.count, range(step + 1), grid_points(one.lines))
+                check_vtk(path, described.count, range(step + 1), grid_points(described.lines))
         if finished:
             store.merge()
-        check_vtk(path, one.count, range(steps.stop), grid_points(one.lines))
+        check_vtk(path, described.count, range(steps.stop), grid_points(described.lines))
 
 
 def test_a_vtkhdf_file_whose_writer_was_killed_at_any_moment_has_the_steps_before(
@@ -174,43 +174,43 @@ def test_a_vtkhdf_file_whose_writer_was_killed_at_any_moment_has_the_steps_befor
 
 
 def test_xarray_opens_a_zarr_extract_at_each_moment_without_a_warning(tmp_path: Path) -> None:
-    one = schema((4, 1, 6), dropped=(1,), attributes={"title": "a plane"})
-    store = ZarrSeries(tmp_path / "a.zarr", one)
+    described = schema((4, 1, 6), dropped=(1,), attributes={"title": "a plane"})
+    store = ZarrSeries(tmp_path / "a.zarr", described)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for step in range(3):
-            append(store, step, one.count)
-            with xarray.open_zarr(store.path) as found:
-                assert found.u.dims == ("time", "z", "x")
-                assert found.v.dims == ("time", "z", "x", "component")
-                assert found.u.attrs["units"] == "m/s"
-                assert found.coords["y"].item() == one.lines[1][0]  # type: ignore[index]
-                np.testing.assert_array_equal(found.time, 0.5 * np.arange(step + 1))
-                np.testing.assert_array_equal(found.step, 10 * np.arange(step + 1))
+            append(store, step, described.count)
+            with xarray.open_zarr(store.path) as stored:
+                assert stored.u.dims == ("time", "z", "x")
+                assert stored.v.dims == ("time", "z", "x", "component")
+                assert stored.u.attrs["units"] == "m/s"
+                assert stored.coords["y"].item() == described.lines[1][0]  # type: ignore[index]
+                np.testing.assert_array_equal(stored.time, 0.5 * np.arange(step + 1))
+                np.testing.assert_array_equal(stored.step, 10 * np.arange(step + 1))
                 for before in range(step + 1):
-                    for name, expected in values(one.count, before).items():
-                        np.testing.assert_array_equal(found[name][before], expected[:, 0])
+                    for name, expected in values(described.count, before).items():
+                        np.testing.assert_array_equal(stored[name][before], expected[:, 0])
 
 
 def test_a_zarr_extract_that_was_cut_off_in_a_step_opens_with_the_steps_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = schema()
-    store = ZarrSeries(tmp_path / "a.zarr", one)
-    append(store, 0, one.count)
-    append(store, 1, one.count)
+    described = schema()
+    store = ZarrSeries(tmp_path / "a.zarr", described)
+    append(store, 0, described.count)
+    append(store, 1, described.count)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(store, "_commit", _interrupt)  # all chunks are written, and no more
-        append(store, 2, one.count)
-    with xarray.open_zarr(store.path) as found:
-        assert dict(found.sizes)["time"] == 2
-        np.testing.assert_array_equal(found.u[1], values(one.count, 1)["u"])
-    again = ZarrSeries(store.path, one)
+        append(store, 2, described.count)
+    with xarray.open_zarr(store.path) as stored:
+        assert dict(stored.sizes)["time"] == 2
+        np.testing.assert_array_equal(stored.u[1], values(described.count, 1)["u"])
+    again = ZarrSeries(store.path, described)
     for step in (1, 2, 3):  # the run restarts from an earlier checkpoint
-        append(again, step, one.count)
-    with xarray.open_zarr(store.path) as found:
-        np.testing.assert_array_equal(found.step, [0, 10, 20, 30])
-        np.testing.assert_array_equal(found.u[3], values(one.count, 3)["u"])
+        append(again, step, described.count)
+    with xarray.open_zarr(store.path) as stored:
+        np.testing.assert_array_equal(stored.step, [0, 10, 20, 30])
+        np.testing.assert_array_equal(stored.u[3], values(described.count, 3)["u"])
 
 
 def _interrupt(*_: object) -> None:
@@ -221,9 +221,11 @@ def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     double = np.dtype(np.float64)
-    one = StoreSchema((2, 2, 2), {"c%2Fd": Field("c%2Fd", dtype=double)}, lines((2, 2, 2), 1.0))
-    store = VtkhdfSeries(tmp_path / "100%b.vtkhdf", one, kind_of(one, compatible=False))
-    whole, distribution = np.arange(8.0).reshape(2, 2, 2), Distribution(ALONE, [one.whole])
+    described = StoreSchema(
+        (2, 2, 2), {"c%2Fd": Field("c%2Fd", dtype=double)}, lines((2, 2, 2), 1.0)
+    )
+    store = VtkhdfSeries(tmp_path / "100%b.vtkhdf", described, kind_of(described, compatible=False))
+    whole, distribution = np.arange(8.0).reshape(2, 2, 2), Distribution(ALONE, [described.whole])
     for step in range(2):
         store.append(step, step, distribution, {"c%2Fd": [whole + step]})
     for _ in range(2):
@@ -234,28 +236,28 @@ def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["zarr", "file.zarr", "vtkhdf"])
 def test_files_of_other_programs_are_not_changed(tmp_path: Path, kind: str) -> None:
-    one, path = schema(), tmp_path / f"a.{kind}"
+    described, path = schema(), tmp_path / f"a.{kind}"
     if kind == "zarr":
         path.mkdir()
         (path / "own_boxes.txt").write_text("dear")
     else:
         path.write_text("dear")
-    store: Any = ZarrSeries(path, one)
+    store: Any = ZarrSeries(path, described)
     if kind == "vtkhdf":
-        store = VtkhdfSeries(path, one, "RectilinearGrid")
+        store = VtkhdfSeries(path, described, "RectilinearGrid")
     with pytest.raises(OutputError, match="was not written by a pipeline; move it away"):
-        append(store, 0, one.count)
+        append(store, 0, described.count)
     assert (path / "own_boxes.txt" if kind == "zarr" else path).read_text() == "dear"
 
 
 @pytest.mark.parametrize("kind", ["zarr", "vtkhdf"])
 def test_steps_of_other_points_are_not_mixed(tmp_path: Path, kind: str) -> None:
-    def store(one: StoreSchema) -> Any:
+    def store(described: StoreSchema) -> Any:
         path = tmp_path / f"a.{kind}"
         return (
-            ZarrSeries(path, one)
+            ZarrSeries(path, described)
             if kind == "zarr"
-            else VtkhdfSeries(path, one, kind_of(one, False))
+            else VtkhdfSeries(path, described, kind_of(described, False))
         )
 
     append(store(schema()), 0, (4, 5, 6))
@@ -270,11 +272,11 @@ def test_lack_of_space_is_reported_and_earlier_and_later_steps_are_complete(
 ) -> None:
     """A limit of file sizes simulates a full disk: the same calls fail with another error."""
     shape = (40, 50, 60)
-    one = schema(shape)
+    described = schema(shape)
     path = tmp_path / f"a.{kind}"
-    store: Any = ZarrSeries(path, one)
+    store: Any = ZarrSeries(path, described)
     if kind == "vtkhdf":
-        store = VtkhdfSeries(path, one, kind_of(one, compatible=False))
+        store = VtkhdfSeries(path, described, kind_of(described, compatible=False))
     append(store, 0, shape)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -288,20 +290,20 @@ def test_lack_of_space_is_reported_and_earlier_and_later_steps_are_complete(
     assert "raise the limit of file sizes" in str(raised.value)
     append(store, 2, shape)
     if kind == "zarr":
-        with xarray.open_zarr(path) as found:
-            np.testing.assert_array_equal(found.step, [0, 20])
-            np.testing.assert_array_equal(found.u[1], values(shape, 2)["u"])
+        with xarray.open_zarr(path) as stored:
+            np.testing.assert_array_equal(stored.step, [0, 20])
+            np.testing.assert_array_equal(stored.u[1], values(shape, 2)["u"])
     else:
-        check_vtk(path, shape, [0, 2], grid_points(one.lines))
+        check_vtk(path, shape, [0, 2], grid_points(described.lines))
 
 
 def test_a_merge_without_space_leaves_the_pieces_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = schema()
-    store = VtkhdfSeries(tmp_path / "a.vtkhdf", one, kind_of(one, compatible=False))
-    append(store, 0, one.count)
-    append(store, 1, one.count)
+    described = schema()
+    store = VtkhdfSeries(tmp_path / "a.vtkhdf", described, kind_of(described, compatible=False))
+    append(store, 0, described.count)
+    append(store, 1, described.count)
 
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28), "a.vtkhdf")
@@ -309,11 +311,11 @@ def test_a_merge_without_space_leaves_the_pieces_readable(
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
         patch.setattr(Path, "replace", full)
         store.merge()
-    check_vtk(store.path, one.count, [0, 1], grid_points(one.lines))
+    check_vtk(store.path, described.count, [0, 1], grid_points(described.lines))
     assert store.parts.exists()
 
 
 def test_the_intersection_of_boxes_is_symmetric_and_may_be_empty() -> None:
-    one, other = Box((0, 0, 0), (4, 4, 4)), Box((3, 1, 2), (9, 1, 1))
-    assert intersection(one, other) == Box((3, 1, 2), (1, 1, 1)) == intersection(other, one)
-    assert intersection(one, Box((4, 0, 0), (1, 1, 1))).size == 0
+    box, other = Box((0, 0, 0), (4, 4, 4)), Box((3, 1, 2), (9, 1, 1))
+    assert intersection(box, other) == Box((3, 1, 2), (1, 1, 1)) == intersection(other, box)
+    assert intersection(box, Box((4, 0, 0), (1, 1, 1))).size == 0

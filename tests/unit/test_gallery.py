@@ -18,8 +18,8 @@ def stored(case: str) -> np.ndarray:
     return np.asarray(Image.open(gallery.PICTURES / f"{case}.jpg").convert("RGB"), float)
 
 
-def difference(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.abs(one - other).mean()) if one.shape == other.shape else 255.0
+def difference(picture: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(picture - other).mean()) if picture.shape == other.shape else 255.0
 
 
 @pytest.mark.parametrize("entry", gallery.ENTRIES, ids=lambda entry: entry.case)
@@ -34,7 +34,7 @@ def test_a_broken_picture_is_beyond_the_tolerance() -> None:
         right = stored(entry.case)
         wrong = [np.full_like(right, right[0, 0]), right[:, ::-1]]
         wrong += [stored(other.case) for other in gallery.ENTRIES if other.case != entry.case]
-        assert min(difference(right, one) for one in wrong) > 2 * TOLERANCE, entry.case
+        assert min(difference(right, picture) for picture in wrong) > 2 * TOLERANCE, entry.case
 
 
 def test_every_case_and_pipeline_is_on_the_page_and_each_picture_is_small() -> None:

@@ -146,9 +146,9 @@ def test_a_wall_without_thickness_separates_both_sides_of_a_nozzle() -> None:
 def test_matching_finds_every_orientation(transform) -> None:
     right = reoriented(lattice(2, 3, 4, origin=(5, 0, 0)), transform)
     grid = Grid([GridZone("left", lattice(5, 3, 4)), GridZone("right", right)])
-    (found,) = find_connections(grid)
-    assert (found.zone, found.patch) == ("left", Patch("i-max", ((0, 3), (0, 4))))
-    assert found.donor == "right" and found.transform == transform
+    (connection,) = find_connections(grid)
+    assert (connection.zone, connection.patch) == ("left", Patch("i-max", ((0, 3), (0, 4))))
+    assert connection.donor == "right" and connection.transform == transform
     closed(grid).check()
 
 
@@ -161,8 +161,8 @@ def test_matching_finds_parts_of_faces_and_keeps_what_is_named() -> None:
     below.boundaries.append((Patch("j-max", ((3, 4), (1, 4))), "slot"))
     grid = Grid([below, *zones])
     find_connections(grid)
-    found = {(c.donor, c.patch.range, c.donor_patch.range) for c in grid.connections}
-    assert found == {
+    connections = {(c.donor, c.patch.range, c.donor_patch.range) for c in grid.connections}
+    assert connections == {
         ("one", ((0, 2), (0, 4)), ((0, 2), (0, 4))),
         ("two", ((4, 6), (1, 4)), ((1, 3), (0, 3))),
     }
@@ -187,12 +187,12 @@ def test_matching_connects_a_zone_to_itself_and_across_periods() -> None:
     k, j, i = np.meshgrid(z, angle, r, indexing="ij")
     ring = GridZone("ring", np.stack([i * np.cos(j), i * np.sin(j), k], axis=-1))
     grid = Grid([ring])
-    (found,) = find_connections(grid)
-    assert (found.zone, found.donor) == ("ring", "ring")
-    assert {found.patch.face, found.donor_patch.face} == {"j-min", "j-max"}
-    (found,) = find_connections(grid, (0.0, 0.0, 1.0))
-    assert (found.patch.face, found.donor_patch.face) == ("k-min", "k-max")
-    assert found.translation == (0, 0, 1)
+    (connection,) = find_connections(grid)
+    assert (connection.zone, connection.donor) == ("ring", "ring")
+    assert {connection.patch.face, connection.donor_patch.face} == {"j-min", "j-max"}
+    (connection,) = find_connections(grid, (0.0, 0.0, 1.0))
+    assert (connection.patch.face, connection.donor_patch.face) == ("k-min", "k-max")
+    assert connection.translation == (0, 0, 1)
     closed(grid).check()
 
 
@@ -314,11 +314,11 @@ def test_quality_of_a_sheared_and_stretched_zone_is_that_of_its_mapping() -> Non
     x = lattice(4, 3, 2)
     x[..., 0] = 2.0 ** x[..., 0] + x[..., 1]  # ratio 2; 45 degrees where cells are cubes
     grid = Grid([GridZone("sheared", x)])
-    found = grid_quality(grid).zones[0]
-    assert found.max_stretching == pytest.approx(2.0, rel=1e-14)
-    assert found.max_skewness == pytest.approx(45.0, abs=1e-9)
-    assert found.min_volume == pytest.approx(1.0, rel=1e-14)
-    assert found.min_volume_cell[0] == 0 and found.volume == pytest.approx(15 * 3 * 2)
+    quality = grid_quality(grid).zones[0]
+    assert quality.max_stretching == pytest.approx(2.0, rel=1e-14)
+    assert quality.max_skewness == pytest.approx(45.0, abs=1e-9)
+    assert quality.min_volume == pytest.approx(1.0, rel=1e-14)
+    assert quality.min_volume_cell[0] == 0 and quality.volume == pytest.approx(15 * 3 * 2)
     right = GridZone("right", lattice(2, 3, 2))
     right.vertices[..., 0] = 16 + x[:, :, 4:5, 1] + 3 * right.vertices[..., 0]
     grid = Grid([grid.zones[0], right])

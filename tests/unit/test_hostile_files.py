@@ -70,9 +70,9 @@ def test_yaml_has_limits(tmp_path: Path, text: str, sentence: str) -> None:
 def test_aliases_and_merges_within_the_limits_are_good(tmp_path: Path) -> None:
     file = tmp_path / "case.yaml"
     file.write_text("a: &a {x: 1, y: [1, 2]}\nb: {<<: *a, x: 2}\nc: [*a, *a]\n")
-    found = Document.read(file).values
-    assert found["b"] == {"x": 2, "y": [1, 2]}
-    assert found["c"] == [found["a"]] * 2
+    values = Document.read(file).values
+    assert values["b"] == {"x": 2, "y": [1, 2]}
+    assert values["c"] == [values["a"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_many_mistakes_are_listed_in_part(tmp_path: Path, text: str, sentence: s
 @pytest.mark.parametrize("text", [BOMB, MERGES, "adios2: " + "[" * 100_000, "a: &a [*a]"])
 def test_options_of_staging_have_the_limits_too(text: str, tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
-    parameters = "adios2:\n parameters:\n" + "".join(f"  {one}\n" for one in text.splitlines())
+    parameters = "adios2:\n parameters:\n" + "".join(f"  {line}\n" for line in text.splitlines())
     for content in (text, parameters):
         file.write_text(content)
         with pytest.raises(StagingError, match=r"options\.yaml"):
@@ -150,9 +150,9 @@ def test_long_and_large_but_computable_expressions_are_accepted(text: str) -> No
 def test_constants_are_folded_as_python_does(text: str) -> None:
     u, i = np.array([0.5, 1.0, 2.0]), np.arange(3, dtype=np.int64)
     np.testing.assert_array_equal(FieldExpression(text)({"u": u}), eval(text, {"u": u}))
-    found = FieldExpression("2**3*i + 7%4")({"i": i})
-    np.testing.assert_array_equal(found, 8 * i + 3)
-    assert found.dtype == np.int64  # integers stay integers
+    values = FieldExpression("2**3*i + 7%4")({"i": i})
+    np.testing.assert_array_equal(values, 8 * i + 3)
+    assert values.dtype == np.int64  # integers stay integers
 
 
 def test_a_cyclic_source_is_reported_with_its_line(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def test_signals_are_handled_before_slow_modules_are_imported() -> None:
         "print(*sorted({*sys.modules} - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    found = set(done.stdout.split())
-    assert "uzushio._base.parallel.signals" in found
-    assert not {"typing", "re", "pathlib", "threading", "numpy", "mpi4py"} & found
+    modules = set(done.stdout.split())
+    assert "uzushio._base.parallel.signals" in modules
+    assert not {"typing", "re", "pathlib", "threading", "numpy", "mpi4py"} & modules
 
 
 @pytest.mark.parametrize(

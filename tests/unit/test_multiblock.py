@@ -99,11 +99,11 @@ def test_a_function_of_the_ghosts_is_a_boundary_condition() -> None:
     assert made.step(1.0) == 0.5 and made.time == 0.5
     made.update_derived()
     assert called[0] == 0.0 and called[-1] == 0.5
-    values, found = made.values("u", 0)[0], made.values("slope", 0)[0]
+    values, slope_values = made.values("u", 0)[0], made.values("slope", 0)[0]
     np.testing.assert_allclose(values, np.broadcast_to([1.0, 2.0, 3.0, 4.0], (2, 3, 4)))
     left, right = 2 * 0.5 - 1.0, 2 * 10.0 - 4.0  # ghosts
     expected = [0.5 * (2.0 - left), 1.0, 1.0, 0.5 * (right - 3.0)]
-    np.testing.assert_allclose(found, np.broadcast_to(expected, (2, 3, 4)))
+    np.testing.assert_allclose(slope_values, np.broadcast_to(expected, (2, 3, 4)))
 
 
 def test_a_core_keeps_the_monitor_of_its_sections() -> None:

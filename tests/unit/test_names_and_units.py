@@ -81,12 +81,14 @@ def test_fields_with_one_name_in_a_store_are_refused_before_the_first_step(tmp_p
     with pytest.raises(OutputError, match="has a name of 300 bytes, and the maximum in a store is"):
         stored_names(["u" * 300])
     (tmp_path / "p.yaml").write_text('actions:\n- {extract: {fields: [a/b, "a%2Fb"]}}\n')
-    one = flow(["a/b", "a%2Fb"])
+    stream = flow(["a/b", "a%2Fb"])
     streams: list[Stream] = []
-    with staging.open("made", one.comm, {"engine": "inproc"}) as writer:
+    with staging.open("made", stream.comm, {"engine": "inproc"}) as writer:
         writer.on_step(lambda step: streams.append(Stream.of_step(step)))
-        one.write(writer, 1)
-    pipeline = Pipeline(load(tmp_path / "p.yaml"), one.comm, tmp_path / "out", print, in_situ=True)
+        stream.write(writer, 1)
+    pipeline = Pipeline(
+        load(tmp_path / "p.yaml"), stream.comm, tmp_path / "out", print, in_situ=True
+    )
     with pytest.raises(PipelineError, match="the fields 'a/b' and 'a%2Fb' are both called 'a%2Fb'"):
         pipeline.prepare(streams[0])
 
@@ -106,11 +108,11 @@ actions:
     for name, variable in (("e", "age"), ("s", "mean_age")):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = xarray.open_zarr(tmp_path / f"out/{name}.zarr")
-        with found:
-            assert found[variable].dtype == found.time.dtype == np.float64
-            assert found[variable].attrs["units"] == found.time.attrs["units"] == expected
-            assert [found[axis].attrs["units"] for axis in "xyz"] == ["h", "h", "h"]
+            stored = xarray.open_zarr(tmp_path / f"out/{name}.zarr")
+        with stored:
+            assert stored[variable].dtype == stored.time.dtype == np.float64
+            assert stored[variable].attrs["units"] == stored.time.attrs["units"] == expected
+            assert [stored[axis].attrs["units"] for axis in "xyz"] == ["h", "h", "h"]
 
 
 @pytest.mark.parametrize(
@@ -127,10 +129,10 @@ actions:
 def test_an_integral_has_the_unit_of_its_length_area_or_volume(
     tmp_path: Path, series: str, axis: tuple[str, str], curves: list[str]
 ) -> None:
-    one = flow(["u"], attributes={"length_unit": "m"})
+    stream = flow(["u"], attributes={"length_unit": "m"})
     source = "sources: {a: {kind: magnitude, of: u, unit: K}}"
     text = f"{source}\nactions:\n- {{plot: {{series: {series}}}, name: p}}\n"
-    pipeline = one.inside(text, tmp_path, 1)
+    pipeline = stream.inside(text, tmp_path, 1)
     plot: Any = pipeline._scheduled[0].action
     chart = plot._subject.chart(plot._table.values)
     assert (chart.y.name, chart.y.unit) == axis
@@ -150,29 +152,29 @@ actions:
         warnings.simplefilter("error")
         pipeline = huge.inside(text, tmp_path, 2, messages)
     assert pipeline.failures == 0, messages
-    with xarray.open_zarr(tmp_path / "out/s.zarr") as found:
-        assert np.isinf(found.variance_u).all() and (found.max_u == 1e308).all()
+    with xarray.open_zarr(tmp_path / "out/s.zarr") as stored:
+        assert np.isinf(stored.variance_u).all() and (stored.max_u == 1e308).all()
 
 
 @pytest.mark.parametrize(
     "name", ["if", "\N{MICRO SIGN}", "e\N{COMBINING ACUTE ACCENT}", "1e5", "-"]
 )
 def test_any_name_of_a_field_may_be_in_backticks(name: str, tmp_path: Path) -> None:
-    (found,) = grab(flow([name]), f"  double: 2 * `{name}`", "double", folder=tmp_path)
+    (values,) = grab(flow([name]), f"  double: 2 * `{name}`", "double", folder=tmp_path)
     z, y, x = np.meshgrid(*LINES, indexing="ij")
-    np.testing.assert_allclose(found, 2 * formula(0)(x, y, z, 0), rtol=1e-15)
+    np.testing.assert_allclose(values, 2 * formula(0)(x, y, z, 0), rtol=1e-15)
 
 
 def test_a_name_with_a_slash_is_in_backticks_in_expressions(tmp_path: Path) -> None:
-    one = flow(["core/pressure", "u"], attributes={"monitor/CFL": 0.5})
+    stream = flow(["core/pressure", "u"], attributes={"monitor/CFL": 0.5})
     sources = "  double: 2 * `core/pressure` + u / `monitor/CFL`"
-    (found,) = grab(one, sources, "double", folder=tmp_path)
+    (values,) = grab(stream, sources, "double", folder=tmp_path)
     z, y, x = np.meshgrid(*LINES, indexing="ij")
     expected = 2 * formula(0)(x, y, z, 0) + formula(1)(x, y, z, 0) / 0.5
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    np.testing.assert_allclose(values, expected, rtol=1e-15)
     when = "max(`core/pressure`) > 0 and `monitor/CFL` < 1"
     text = f"actions:\n- {{count: {{fields: [u]}}, when: '{when}'}}\n"
-    assert one.inside(text, tmp_path / "when").counts.used == 1
+    assert stream.inside(text, tmp_path / "when").counts.used == 1
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,10 @@ def test_a_twin_writes_its_observations(model: Model, tmp_path: Path) -> None:
     assert not observation_store.is_complete(tmp_path / "seen.zarr", observations, MPI.COMM_SELF)
     observation_store.write(tmp_path / "seen.zarr", model, observations)
     assert observation_store.is_complete(tmp_path / "seen.zarr", observations, MPI.COMM_SELF)
-    found = read(tmp_path / "seen.zarr", model)
-    assert list(found.steps) == [0, 5, 10]
-    assert found.values.tobytes() == observations.values.tobytes()
-    assert found.weight == pytest.approx(observations.weight, rel=1e-15) == 25.0
+    read_back = read(tmp_path / "seen.zarr", model)
+    assert list(read_back.steps) == [0, 5, 10]
+    assert read_back.values.tobytes() == observations.values.tobytes()
+    assert read_back.weight == pytest.approx(observations.weight, rel=1e-15) == 25.0
 
 
 def test_unobserved_values_have_no_weight_in_any_form(model: Model, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_unobserved_values_have_no_weight_in_any_form(model: Model, tmp_path: Pa
     values = np.random.default_rng(0).normal(size=(3, *SHAPE))
     gaps = np.where(hidden, np.nan, values)
     state = model.first_guess().state
-    found = []
+    misfits = []
     for number, arrays in enumerate(
         (
             {"values": gaps},
@@ -94,10 +94,10 @@ def test_unobserved_values_have_no_weight_in_any_form(model: Model, tmp_path: Pa
         assert np.array_equal(np.asarray(observations.weight) == 0.0, hidden)
         forcing = np.zeros(SHAPE)
         model.forcing(state, 5, observations, forcing)
-        found.append((model.misfit(state, 5, observations), forcing.tobytes()))
-    assert found[0] == found[1] == found[2]
+        misfits.append((model.misfit(state, 5, observations), forcing.tobytes()))
+    assert misfits[0] == misfits[1] == misfits[2]
     expected = 0.5 * 4.0 * np.sum((state - values[1])[~hidden] ** 2)
-    assert sum(found[0][0]) == pytest.approx(expected, rel=1e-14)
+    assert sum(misfits[0][0]) == pytest.approx(expected, rel=1e-14)
 
 
 def test_a_mask_that_is_added_to_what_a_twin_wrote_counts(model: Model, tmp_path: Path) -> None:
@@ -122,10 +122,12 @@ def test_a_mask_that_is_added_to_what_a_twin_wrote_counts(model: Model, tmp_path
 def test_sigma_may_be_a_plane_a_number_a_time_or_all(
     model: Model, tmp_path: Path, sigma: np.ndarray
 ) -> None:
-    one = read(made(tmp_path / "one.zarr", sigma=0.5), model)
+    uniform = read(made(tmp_path / "one.zarr", sigma=0.5), model)
     many = read(made(tmp_path / "many.zarr", sigma=sigma), model)
     state = model.first_guess().state
-    assert model.misfit(state, 10, one) == pytest.approx(model.misfit(state, 10, many), rel=1e-14)
+    assert model.misfit(state, 10, uniform) == pytest.approx(
+        model.misfit(state, 10, many), rel=1e-14
+    )
 
 
 def changed(**arrays: Any) -> Callable[[Path], Path]:
@@ -386,8 +388,8 @@ def test_a_first_guess_is_decoded_too(tmp_path: Path) -> None:
 def test_values_under_a_mask_may_be_anything(model: Model, tmp_path: Path) -> None:
     observed = SEEN > 0.8
     given = np.where(observed, SEEN, np.where(SEEN > 0.4, 1e20, np.inf))
-    found = read(made(tmp_path / "seen.zarr", values=given, mask=observed, sigma=0.5), model)
-    assert np.array_equal(found.values, np.where(observed, SEEN, 0.0))
+    read_back = read(made(tmp_path / "seen.zarr", values=given, mask=observed, sigma=0.5), model)
+    assert np.array_equal(read_back.values, np.where(observed, SEEN, 0.0))
 
 
 @pytest.mark.parametrize("unit", [1e16, 1e31, 1e35])

@@ -53,8 +53,8 @@ def test_redundant_points_are_those_of_the_paper() -> None:
 def test_all_points_satisfy_the_requirements_of_the_sweeps() -> None:
     eight = subject(96, 80, 8)
     space = Space(eight, machine())
-    for one in space.all:
-        point = space.point(one.key)
+    for candidate in space.all:
+        point = space.point(candidate.key)
         assert point["blocking.oblt"] * point["blocking.x_tile"] * point["blocking.y_tile"] == 8
         if point["blocking.scheme"] == "plain":
             assert point["blocking.fblt"] == point["blocking.bblt"] == 1
@@ -142,19 +142,19 @@ def test_a_run_uses_and_reports_values_tuned_for_its_ranks_and_size(
 
     def used(ranks: int, *overrides: str) -> tuple[list[str], str]:
         lines: list[str] = []
-        found = tuned_overrides(CASE, list(overrides), Ranks(ranks), lines.append)  # type: ignore[arg-type]
-        return found.values, " ".join(lines)
+        tuned = tuned_overrides(CASE, list(overrides), Ranks(ranks), lines.append)  # type: ignore[arg-type]
+        return tuned.values, " ".join(lines)
 
-    found, text = used(2)
-    assert set(found) == {f"{name}={value}" for name, value in values.items()}
+    overrides_used, text = used(2)
+    assert set(overrides_used) == {f"{name}={value}" for name, value in values.items()}
     assert "Tuned values are used: " in text and "fblt 12" in text and "1.30 x" in text
-    case = load_assimilation(CASE, found)
+    case = load_assimilation(CASE, overrides_used)
     assert (case.blocking.fblt, case.blocking.cache_rows) == (12, 4)  # type: ignore[attr-defined]
     for ranks, overrides in ((1, ()), (4, ()), (2, ("grid.nx=1601",)), (2, ("time.steps=127",))):
-        found, text = used(ranks, *overrides)
-        assert found == [] and "There are no tuned values for" in text
+        overrides_used, text = used(ranks, *overrides)
+        assert overrides_used == [] and "There are no tuned values for" in text
     assert used(2, "tuned=false") == ([], "")
-    found, text = used(2, "blocking.fblt=4")
-    assert found == [] and "need fblt 12, and the case sets fblt 4" in text
-    found, text = used(2, "blocking.fblt=12")
-    assert "blocking.fblt=12" not in found and "blocking.cache_rows=4" in found
+    overrides_used, text = used(2, "blocking.fblt=4")
+    assert overrides_used == [] and "need fblt 12, and the case sets fblt 4" in text
+    overrides_used, text = used(2, "blocking.fblt=12")
+    assert "blocking.fblt=12" not in overrides_used and "blocking.cache_rows=4" in overrides_used

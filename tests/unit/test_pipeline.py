@@ -114,20 +114,20 @@ def test_unknown_names_are_errors_before_the_first_step(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     (tmp_path / "p.yaml").write_text(text)
-    Grab.found.clear()
+    Grab.values.clear()
     with pytest.raises(StagingError) as caught:
         flow().inside(text + "\n- {grab: {fields: [u]}}", tmp_path)
     assert sentence.replace("p.yaml", "pipeline.yaml") in str(caught.value)
-    assert not Grab.found
+    assert not Grab.values
 
 
 def fired(steps: list[tuple[int, float]], **when: Any) -> list[int]:
-    trigger, found = Trigger(TriggerSettings(**when)), []
+    trigger, fired_at = Trigger(TriggerSettings(**when)), []
     for index, time in steps:
         if trigger.due(index, time):
-            found.append(index)
+            fired_at.append(index)
         trigger.record_step(index, time)
-    return found
+    return fired_at
 
 
 def test_an_action_runs_at_multiples_also_after_missed_steps() -> None:
@@ -152,12 +152,12 @@ actions:
 - {grab: {fields: [q]}, name: c, when: "mean(q) + 0 * sum(u * x) + 0 * min(abs(v) - z) > 9 * rho"}
 """
     spread = [np.std(z - n * x) for n in range(6)]
-    Grab.found.clear()
+    Grab.values.clear()
     flow(attributes={"rho": 1.5}).inside(text % (0.5 * (spread[2] + spread[3])), tmp_path, 6)
     u = [n + x * y for n in range(6)]
-    assert [n for name, n in Grab.found if name == "u"] == [2, 3, 4]
-    assert [n for name, n in Grab.found if name == "v"] == [1, 3, 4, 5]
-    assert [n for name, n in Grab.found if name == "q"] == [
+    assert [n for name, n in Grab.values if name == "u"] == [2, 3, 4]
+    assert [n for name, n in Grab.values if name == "v"] == [1, 3, 4, 5]
+    assert [n for name, n in Grab.values if name == "q"] == [
         n for n in range(6) if np.mean(u[n] ** 2) > 13.5
     ]
 
@@ -165,11 +165,11 @@ actions:
 def test_a_failure_is_printed_once_and_other_actions_continue(tmp_path: Path) -> None:
     messages: list[str] = []
     text = "actions:\n- {fail: {}}\n- {grab: {fields: [u]}}"
-    Grab.found.clear()
+    Grab.values.clear()
     pipeline = flow().inside(text, tmp_path, 3, messages)
     assert len(messages) == 1 and "fail failed at step 0, and the others continue" in messages[0]
     assert "no good" in messages[0]
-    assert len(Grab.found) == 3
+    assert len(Grab.values) == 3
     actions = pipeline.summary()["actions"]
     assert (actions["fail"]["failures"], actions["grab"]["failures"]) == (3, 0)
 
@@ -199,11 +199,11 @@ actions:
 - {grab: {fields: [of_m]}, name: a}
 - {grab: {fields: [fine]}, name: b}
 """
-    Grab.found.clear()
+    Grab.values.clear()
     pipeline = flow().inside(text, tmp_path, 2, messages)
     assert len(messages) == 1 and "the source 'm' cannot be computed: no memory" in messages[0]
     assert pipeline.summary()["actions"]["b"]["failures"] == 0
-    assert list(Grab.found) == [("fine", 0), ("fine", 1)]
+    assert list(Grab.values) == [("fine", 0), ("fine", 1)]
 
 
 def test_inside_the_solver_a_field_is_not_copied(
@@ -230,7 +230,7 @@ def test_several_blocks_of_a_rank_make_one_field(tmp_path: Path, kind: str) -> N
     (tmp_path / "p.yaml").write_text(text)
 
     def gradient(cuts: list[int]) -> np.ndarray:
-        Grab.found.clear()
+        Grab.values.clear()
         pipeline = Pipeline(load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path, print, in_situ=True)
         with staging.open("made", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
             writer.on_step(pipeline.step)
@@ -244,8 +244,8 @@ def test_several_blocks_of_a_rank_make_one_field(tmp_path: Path, kind: str) -> N
                     writer.put("u", u[low : high + 1 if more or high == 8 else high], number)
         pipeline.finish()
         pipeline.close()
-        np.testing.assert_array_equal(Grab.found["u", 0], u)
-        return Grab.found["g", 0]
+        np.testing.assert_array_equal(Grab.values["u", 0], u)
+        return Grab.values["g", 0]
 
     np.testing.assert_array_equal(gradient([0, 3, 5, 8]), gradient([0, 8]))
 
@@ -297,16 +297,16 @@ actions:
 - {grab: {fields: [g], ghosts: 1}, name: b, every: 2}
 - {grab: {fields: [v], region: [[3, 0, 0], [1, 8, 11]]}, name: c, when: max(u) > 3.5, every: 2}
 """
-    Grab.found.clear()
+    Grab.values.clear()
     reads = read_of(stored, text, tmp_path, monkeypatch)
     whole = 9 * 8 * 11
     assert reads == [
         (0, "u", whole), (2, "u", whole), (4, "u", whole), (4, "v", 8 * 11),
     ]  # fmt: skip
     z, y, x = np.meshgrid(*LINES, indexing="ij")
-    np.testing.assert_array_equal(Grab.found["u", 4], 4 + x * y)
-    np.testing.assert_allclose(Grab.found["g", 4][..., 0], y, atol=1e-12)
-    np.testing.assert_array_equal(Grab.found["v", 4][3], (z - 4 * x)[3])
+    np.testing.assert_array_equal(Grab.values["u", 4], 4 + x * y)
+    np.testing.assert_allclose(Grab.values["g", 4][..., 0], y, atol=1e-12)
+    np.testing.assert_array_equal(Grab.values["v", 4][3], (z - 4 * x)[3])
 
 
 def test_a_file_gives_the_same_results_inside_and_on_stored_steps(

@@ -69,7 +69,7 @@ actions:
     pipeline = flow().inside(text, tmp_path, 0, messages)
     summary = pipeline.summary()
     assert summary["steps"] == 0 and pipeline.failures == 0 and not messages
-    assert [one["runs"] for one in summary["actions"].values()] == [0] * 6
+    assert [action["runs"] for action in summary["actions"].values()] == [0] * 6
 
 
 def test_slices_outside_the_mesh_and_decreasing_coordinates_are_reported(
@@ -167,7 +167,9 @@ actions:
 - {picture: {view: v, file: p.png}}
 """
     pipeline = made.inside(text, tmp_path, 1)
-    (drawing,) = (one for one in pipeline._setup.shared.values() if isinstance(one, Drawing))
+    (drawing,) = (
+        shared for shared in pipeline._setup.shared.values() if isinstance(shared, Drawing)
+    )
     (need,) = drawing._needs
     # Half of 1/16384 of the axis is 3.1 cells; a normal takes one more.
     assert need.ghosts == 4 + 1

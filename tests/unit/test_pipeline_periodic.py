@@ -99,8 +99,8 @@ def test_a_flow_that_is_moved_along_has_its_vortices_moved(tmp_path: Path) -> No
     )
     here = grab(flow(grid, attributes=PERIODIC), VELOCITY, "omega", "q", "chain", folder=tmp_path)
     there = grab(moved, VELOCITY, "omega", "q", "chain", folder=tmp_path)
-    for one, other in zip(here, there, strict=True):
-        np.testing.assert_allclose(np.roll(one, (3, 5), (1, 2)), other, atol=1e-11)
+    for field, other in zip(here, there, strict=True):
+        np.testing.assert_allclose(np.roll(field, (3, 5), (1, 2)), other, atol=1e-11)
 
 
 def test_a_staggered_field_is_interpolated_across_the_end_of_the_period(tmp_path: Path) -> None:
@@ -114,11 +114,11 @@ def test_a_staggered_field_is_interpolated_across_the_end_of_the_period(tmp_path
         },
         attributes=PERIODIC,
     )
-    (found,) = grab(made, "  sum: u + s", "sum", folder=tmp_path)
+    (values,) = grab(made, "  sum: u + s", "sum", folder=tmp_path)
     # Cubic interpolation halfway: sin(x) (9 cos(h / 2) - cos(3 h / 2)) / 8.
     factor = (9 * np.cos(half) - np.cos(3 * half)) / 8
     _, _, x = np.meshgrid(*grid, indexing="ij")
-    np.testing.assert_allclose(found, factor * np.sin(x), atol=1e-12)
+    np.testing.assert_allclose(values, factor * np.sin(x), atol=1e-12)
     table = interpolation(grid[2] + half, grid[2], periods_points=(24, 24), period_length=2 * np.pi)
     assert table.first.min() == -2 and table.reach(0, 25) == (-2, 28)
 
@@ -129,17 +129,17 @@ def test_the_picture_is_that_of_a_mesh_that_has_the_first_points_again_at_its_en
 ) -> None:
     z, y, x = lines()
     closed = (z, np.append(y, 2 * np.pi), np.append(x, 2 * np.pi))
-    one = flow((z, y, x), attributes=PERIODIC, elements=elements)
-    one.inside(PICTURE, tmp_path / "one")
+    made_flow = flow((z, y, x), attributes=PERIODIC, elements=elements)
+    made_flow.inside(PICTURE, tmp_path / "one")
     mean = np.loadtxt(tmp_path / "one/out/s.csv", delimiter=",", skiprows=1)
     flow(closed).inside(PICTURE, tmp_path / "other")
     flow((z, y, x)).inside(PICTURE, tmp_path / "open")
-    found, expected, without = (
+    picture, expected, without = (
         np.asarray(Image.open(tmp_path / folder / "out/p.png")).astype(int)
         for folder in ("one", "other", "open")
     )
-    assert np.abs(found - expected).max() <= 1
-    assert np.abs(found - without).max() > 50  # which ends a cell before
+    assert np.abs(picture - expected).max() <= 1
+    assert np.abs(picture - without).max() > 50  # which ends a cell before
     # Sums take each point once: the means of the sine and of its square are 0 and 1/2.
     height = weights(SelectionSettings().on(Grid(Mesh.rectilinear("m", (z, z[:1], z[:1])))))[0]
     square = height @ (1 - z * z) ** 2 / height.sum()
@@ -154,10 +154,10 @@ def test_stored_steps_give_what_the_solver_s_own_memory_does(tmp_path: Path) -> 
         + "- {grab: {fields: [omega, q]}, name: b}\n"
     )
     made = flow(lines(), attributes=PERIODIC)
-    Grab.found.clear()
+    Grab.values.clear()
     made.inside(text, tmp_path / "in")
-    inside = dict(Grab.found)
-    Grab.found.clear()
+    inside = dict(Grab.values)
+    Grab.values.clear()
     store = tmp_path / "steps.zarr"
     with staging.open(
         "made", MPI.COMM_SELF, {"engine": "file", "file": {"folder": str(store)}}
@@ -169,9 +169,9 @@ def test_stored_steps_give_what_the_solver_s_own_memory_does(tmp_path: Path) -> 
         for step in reader:
             pipeline.step(step, reader.release)
     pipeline.close()
-    assert Grab.found.keys() == inside.keys()
+    assert Grab.values.keys() == inside.keys()
     for name, values in inside.items():
-        np.testing.assert_array_equal(Grab.found[name], values)
+        np.testing.assert_array_equal(Grab.values[name], values)
     assert (tmp_path / "out/p.png").read_bytes() == (tmp_path / "in/out/p.png").read_bytes()
 
 
@@ -211,9 +211,9 @@ def test_points_of_a_mesh_with_values_at_elements_repeat_at_its_ends(tmp_path: P
     pipeline.close()
     assert pipeline.failures == 0, pipeline.summary()
     factor = np.sinc(2.0 / 12)
-    np.testing.assert_allclose(Grab.found["gp", 0][2, 2], factor * np.cos(closed), atol=1e-12)
+    np.testing.assert_allclose(Grab.values["gp", 0][2, 2], factor * np.cos(closed), atol=1e-12)
     np.testing.assert_allclose(
-        Grab.found["gc", 0][2, 2], -factor * np.sin(x + x[1] / 2), atol=1e-12
+        Grab.values["gc", 0][2, 2], -factor * np.sin(x + x[1] / 2), atol=1e-12
     )
     rows = np.loadtxt(tmp_path / "out/s.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(rows[:, 2], np.arange(7.0), atol=1e-12)  # wave numbers 0 to 6
@@ -222,15 +222,15 @@ def test_points_of_a_mesh_with_values_at_elements_repeat_at_its_ends(tmp_path: P
 
 def test_positions_are_periodic() -> None:
     closed = np.linspace(0.0, 1.0, 11)
-    one = np.zeros(1)
-    grid = Grid(Mesh.rectilinear("m", (one, one, closed[:-1])), periodic="x")
-    again = Grid(Mesh.rectilinear("m", (one, one, closed)), periodic="x", repeats=True)
+    point = np.zeros(1)
+    grid = Grid(Mesh.rectilinear("m", (point, point, closed[:-1])), periodic="x")
+    again = Grid(Mesh.rectilinear("m", (point, point, closed)), periodic="x", repeats=True)
     for each in (grid, again):
         assert each.period_points(2) == 10 and each.period_length(2) == pytest.approx(1.0)
         assert [nearest(each, "x", at) for at in (0.04, 0.96, 1.31, -0.1)] == [0, 0, 3, 9]
         assert weights(SelectionSettings().on(each))[2].sum() == pytest.approx(1.0)
-        found = Interpolation(each, np.array([[2.95, 0, 0]]), ["a"])
-        assert set(found.points[0, :, 2]) == {9, 0}
+        at_seam = Interpolation(each, np.array([[2.95, 0, 0]]), ["a"])
+        assert set(at_seam.points[0, :, 2]) == {9, 0}
         np.testing.assert_allclose(
             each.lines(Box((0, 0, -2), (1, 1, 14)))[2], np.arange(-2, 12) / 10, atol=1e-15
         )
@@ -299,8 +299,8 @@ def test_flat_meshes_and_vtk_draw_the_cells_at_the_end_of_the_period(
     closed = (z, np.append(y, 2 * np.pi), np.append(x, 2 * np.pi))
     flow((z, y, x), attributes=PERIODIC).inside(text, tmp_path / "one")
     flow(closed).inside(text, tmp_path / "other")
-    one, other = (
+    mesh_picture, other = (
         np.asarray(Image.open(tmp_path / name / "out/p.png")).astype(int)
         for name in ("one", "other")
     )
-    assert np.ptp(one) > 100 and np.abs(one - other).max() <= 1
+    assert np.ptp(mesh_picture) > 100 and np.abs(mesh_picture - other).max() <= 1

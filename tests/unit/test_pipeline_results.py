@@ -67,9 +67,9 @@ def test_all_steps_of_a_stream_are_kept_if_their_numbers_do_not_increase(tmp_pat
             rows = list(csv.DictReader(file))[::repeats]
         assert [int(row["step"]) for row in rows] == indices
         assert [float(row[column]) for row in rows] == [0, 1, 2, 3, 4]
-    with xarray.open_zarr(out / "e.zarr") as found:
-        np.testing.assert_array_equal(found.step, indices)
-        np.testing.assert_array_equal(found.u[:, 1, 1, 1], np.arange(5.0))
+    with xarray.open_zarr(out / "e.zarr") as stored:
+        np.testing.assert_array_equal(stored.step, indices)
+        np.testing.assert_array_equal(stored.u[:, 1, 1, 1], np.arange(5.0))
     with h5py.File(out / "e.vtkhdf") as file:
         np.testing.assert_array_equal(file["VTKHDF/PointData/u"][:, 1, 1, 1], np.arange(5.0))
     said = [text for text in messages if "do not increase" in text]
@@ -98,8 +98,8 @@ def test_rows_are_read_for_a_figure_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_small_steps_share_files_which_can_be_read_after_each_step(tmp_path: Path) -> None:
-    one = StoreSchema((1, 12, 12), {"u": Field("u")}, (LINE[:1], *2 * (np.arange(12.0),)))
-    distribution = Distribution(ALONE, [one.whole])
+    described = StoreSchema((1, 12, 12), {"u": Field("u")}, (LINE[:1], *2 * (np.arange(12.0),)))
+    distribution = Distribution(ALONE, [described.whole])
 
     def append(store: ZarrSeries, steps: range) -> None:
         for step in steps:
@@ -108,23 +108,23 @@ def test_small_steps_share_files_which_can_be_read_after_each_step(tmp_path: Pat
                 check(store.path, step + 1)
 
     def check(path: Path, steps: int) -> None:
-        with xarray.open_zarr(path) as found:
-            np.testing.assert_array_equal(found.step, np.arange(steps))
-            np.testing.assert_array_equal(found.u[:, 0, 3, 4], np.arange(steps))
+        with xarray.open_zarr(path) as stored:
+            np.testing.assert_array_equal(stored.step, np.arange(steps))
+            np.testing.assert_array_equal(stored.u[:, 0, 3, 4], np.arange(steps))
 
-    store = ZarrSeries(tmp_path / "a.zarr", one)
+    store = ZarrSeries(tmp_path / "a.zarr", described)
     append(store, range(300))
     # 113 steps of 1152 bytes are below 128 KiB.
     assert len(list((store.path / "u/c").rglob("*/*/*/*"))) == 3
     assert sum(path.is_file() for path in store.path.rglob("*")) < 20
     store.truncate(150)
     check(store.path, 151)
-    append(ZarrSeries(store.path, one), range(100, 200))
+    append(ZarrSeries(store.path, described), range(100, 200))
     check(store.path, 200)
-    ZarrSeries(store.path, one).truncate(-1)
+    ZarrSeries(store.path, described).truncate(-1)
     assert not store.path.exists()
 
-    each = ZarrSeries(tmp_path / "b.zarr", one, steps_per_chunk=2)
+    each = ZarrSeries(tmp_path / "b.zarr", described, steps_per_chunk=2)
     append(each, range(10))
     check(each.path, 10)
     assert len(list((each.path / "u/c").iterdir())) == 5

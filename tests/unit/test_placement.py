@@ -37,8 +37,8 @@ from uzushio.placement.paths import shortest_path
 def matrix(pattern: Pattern, phase: int = 0) -> np.ndarray:
     """Return the bytes from rank to rank of a phase."""
     sent = np.zeros((pattern.ranks, pattern.ranks))
-    one = pattern.phases[phase]
-    np.add.at(sent, (one.source, one.target), one.sent)
+    phase_messages = pattern.phases[phase]
+    np.add.at(sent, (phase_messages.source, phase_messages.target), phase_messages.sent)
     return sent
 
 
@@ -105,9 +105,9 @@ def test_binary_swap_leaves_each_rank_with_an_equal_part_and_gathers_all(ranks: 
 def test_figures_of_three_messages_on_a_ring_are_those_counted_by_hand() -> None:
     """0 to 1 and 0 to 2 share the link from 0 to 1; rank 3 shares the node of rank 2."""
     phase = Phase("p", np.array([0, 0, 2]), np.array([1, 2, 3]), np.array([4.0, 6.0, 9.0]))
-    (found,) = evaluate(Torus((6,)), Pattern(4, (phase,)), np.array([0, 1, 2, 2]))
-    assert (found.max_hops, found.hop_bytes, found.max_load) == (2, 16.0, 10.0)
-    assert found.mean_hops == pytest.approx(16 / 19)
+    (figures,) = evaluate(Torus((6,)), Pattern(4, (phase,)), np.array([0, 1, 2, 2]))
+    assert (figures.max_hops, figures.hop_bytes, figures.max_load) == (2, 16.0, 10.0)
+    assert figures.mean_hops == pytest.approx(16 / 19)
     (loads,) = link_loads(Torus((6,)), Pattern(4, (phase,)), np.array([0, 1, 2, 2]))
     assert sorted(loads[loads > 0]) == [6.0, 10.0]
 
@@ -184,7 +184,7 @@ def test_a_placement_is_a_bijection_that_does_not_cost_more(
     assert np.isin(used, nodes).all() and ranks.max() <= per_node
     assert len(placed.node) == py * pz
     total = [
-        sum(one.max_load + one.hop_bytes / machine.links for one in figures)
+        sum(phase.max_load + phase.hop_bytes / machine.links for phase in figures)
         for figures in (placed.before, placed.after)
     ]
     assert total[1] <= total[0] * (1 + 1e-12)

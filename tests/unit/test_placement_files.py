@@ -30,8 +30,8 @@ def test_nodes_of_a_job_are_read_by_coordinates_and_by_names(tmp_path: Path) -> 
     file = tmp_path / "nodes"
     file.write_text("# rank 0 first\n(1, 0, 1, 0, 2, 1)\n\n0 0 0 1 0 0  # corner\n")
     machine = TofuD((2, 1, 2))
-    found = machine.coordinates[read_nodes(file, machine)]
-    np.testing.assert_array_equal(found, [[1, 0, 1, 0, 2, 1], [0, 0, 0, 1, 0, 0]])
+    coordinates = machine.coordinates[read_nodes(file, machine)]
+    np.testing.assert_array_equal(coordinates, [[1, 0, 1, 0, 2, 1], [0, 0, 0, 1, 0, 0]])
     file.write_text("b\na\n")
     np.testing.assert_array_equal(read_nodes(file, read_slurm("SwitchName=s Nodes=a,b")), [1, 0])
 
@@ -91,7 +91,7 @@ def test_files_of_launchers_name_the_node_of_each_rank() -> None:
     names = [f"n{number:02}" for number in range(48)]
     hosts = launchers.host_lines(placed, nodes, names).split()
     number = np.argsort(nodes)[placed.node]
-    assert hosts == [names[one] for one in number]
+    assert hosts == [names[node] for node in number]
     ranks = launchers.open_mpi_ranks(placed, nodes, names, threads=3).splitlines()
     assert ranks[5] == f"rank 5={hosts[5]} slot={'3-5' if hosts[5] in hosts[:5] else '0-2'}"
     assert len({line.split("=", 1)[1] for line in ranks}) == 96

@@ -49,33 +49,35 @@ def walk(shape, periodic, order, start, end):
     return passed
 
 
-@pytest.mark.parametrize("machine", [one for one in MACHINES if isinstance(one, Torus)], ids=str)
+@pytest.mark.parametrize(
+    "machine", [machine for machine in MACHINES if isinstance(machine, Torus)], ids=str
+)
 def test_a_torus_routes_as_a_walk_node_by_node(machine: Torus) -> None:
     source, target = np.divmod(np.arange(machine.size**2), machine.size)
     sent = np.random.default_rng(1).random(len(source))
     expected: dict[tuple, float] = {}
-    for one, other, count in zip(source, target, sent, strict=True):
+    for sender, other, count in zip(source, target, sent, strict=True):
         nodes = walk(
             machine.shape,
             machine.periodic,
             machine.order,
-            machine.coordinates[one].tolist(),
+            machine.coordinates[sender].tolist(),
             machine.coordinates[other].tolist(),
         )
-        assert len(nodes) - 1 == machine.hops(np.array(one), np.array(other))
+        assert len(nodes) - 1 == machine.hops(np.array(sender), np.array(other))
         for link in pairwise(nodes):
             expected[link] = expected.get(link, 0.0) + count
     loads = machine.loads(source, target, sent)
-    found: dict[tuple, float] = {}
+    link_loads: dict[tuple, float] = {}
     axes = len(machine.shape)
     for link in np.flatnonzero(loads):
         node, axis, down = link // (2 * axes), link // 2 % axes, link % 2
         end = machine.coordinates[node].copy()
         end[axis] = (end[axis] + (-1 if down else 1)) % machine.shape[axis]
         pair = (tuple(machine.coordinates[node].tolist()), tuple(end.tolist()))
-        found[pair] = found.get(pair, 0.0) + loads[link]
-    assert found.keys() == expected.keys()
-    assert all(found[link] == pytest.approx(expected[link]) for link in found)
+        link_loads[pair] = link_loads.get(pair, 0.0) + loads[link]
+    assert link_loads.keys() == expected.keys()
+    assert all(link_loads[link] == pytest.approx(expected[link]) for link in link_loads)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
@@ -84,9 +86,9 @@ def test_routes_are_shortest_paths_of_the_graph(machine) -> None:
     count, pairs = machine.graph()
     assert pairs.min() >= 0 and pairs.max() < count
     beside: list[list[int]] = [[] for _ in range(count)]
-    for one, other in pairs:
-        beside[one].append(other)
-        beside[other].append(one)
+    for node, other in pairs:
+        beside[node].append(other)
+        beside[other].append(node)
     for start in range(machine.size):
         distance = np.full(count, -1)
         distance[start] = 0

@@ -11,10 +11,10 @@ from uzushio.viewer.plot_record import MAX_STEPS, ChartRecord, PlotRecord
 
 
 def record(*steps: int) -> PlotRecord:
-    found = PlotRecord(["u"])
+    made = PlotRecord(["u"])
     for step in steps:
-        found.add(step, 0.1 * step, [step**2])
-    return found
+        made.add(step, 0.1 * step, [step**2])
+    return made
 
 
 def test_all_steps_are_there_until_the_record_is_full() -> None:
@@ -34,9 +34,9 @@ def test_a_long_record_is_thinned_evenly_and_ends_with_the_newest_step(count: in
 
 
 def test_a_step_that_comes_again_replaces_the_later_ones() -> None:
-    found = record(0, 1, 2, 3)
-    found.add(2, 0.2, [7.0])
-    np.testing.assert_array_equal(found.rows[:, [0, 2]], [[0, 0], [1, 1], [2, 7]])
+    plotted = record(0, 1, 2, 3)
+    plotted.add(2, 0.2, [7.0])
+    np.testing.assert_array_equal(plotted.rows[:, [0, 2]], [[0, 0], [1, 1], [2, 7]])
     long = record(*range(3000))
     for step in (1000, 1001, 1002):
         long.add(step, 0.0, [step])

@@ -30,7 +30,9 @@ def packages(package: ModuleType) -> Iterator[str]:
             yield from packages(importlib.import_module(f"{package.__name__}.{name}"))
 
 
-FOLDERS = [f"uzushio.{one.name}" for one in pkgutil.iter_modules(uzushio.__path__) if one.ispkg]
+FOLDERS = [
+    f"uzushio.{module.name}" for module in pkgutil.iter_modules(uzushio.__path__) if module.ispkg
+]
 ROOMS = sorted({*packages(uzushio), *(name for name in FOLDERS if "._" not in name)})
 INSTALLED = Path(uzushio.__file__).parent
 
@@ -51,18 +53,18 @@ def test_public_names_have_a_docstring_and_a_signature(room: str) -> None:
     module = importlib.import_module(room)
     assert inspect.getdoc(module)
     for name in public(module):
-        found = inspect.unwrap(getattr(module, name))
-        if isinstance(found, ModuleType):
+        target = inspect.unwrap(getattr(module, name))
+        if isinstance(target, ModuleType):
             continue
-        if not inspect.isclass(found) and not inspect.isfunction(found):  # a constant, a type
+        if not inspect.isclass(target) and not inspect.isfunction(target):  # a constant, a type
             assert f"`{name}`" in (module.__doc__ or ""), name
             continue
-        assert found.__doc__ and not found.__doc__.startswith(f"{name}("), f"{room}.{name}"
-        if inspect.isclass(found):
-            for method, inherited in methods(found):
+        assert target.__doc__ and not target.__doc__.startswith(f"{name}("), f"{room}.{name}"
+        if inspect.isclass(target):
+            for method, inherited in methods(target):
                 assert inspect.getdoc(inherited), f"{room}.{name}.{method}"
         else:
-            assert inspect.signature(found).return_annotation is not inspect.Signature.empty, name
+            assert inspect.signature(target).return_annotation is not inspect.Signature.empty, name
 
 
 INCLUDE = Path(__file__).parents[2] / "include/uzushio"
@@ -90,9 +92,9 @@ def test_public_declarations_of_c_cpp_and_fortran_are_described(
 ) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
     pairs = [
-        (found[1], above)
+        (match[1], above)
         for above, line in itertools.pairwise(lines)
-        if (found := re.match(declaration, line))
+        if (match := re.match(declaration, line))
     ]
     assert len(pairs) >= least
     assert [name for name, above in pairs if not re.match(comment, above)] == []
@@ -107,8 +109,8 @@ def test_help_of_staging_lists_open_and_attach() -> None:
 def test_importing_uzushio_imports_neither_mpi_nor_numpy_nor_matplotlib() -> None:
     heavy = "{'mpi4py', 'numpy', 'matplotlib', 'xarray', 'zarr', 'pydantic', 'vtk'}"
     program = f"import sys, uzushio; print(dir(uzushio), {heavy} & sys.modules.keys())"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert found.stdout.strip().endswith("set()"), found.stdout + found.stderr
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip().endswith("set()"), done.stdout + done.stderr
 
 
 def test_stubs_name_what_the_compiled_module_has() -> None:
@@ -157,8 +159,8 @@ def test_a_user_s_project_passes_mypy_strict_and_mistakes_are_found(tmp_path: Pa
     )
     lines = done.stdout.splitlines()[:-1]
     assert not [line for line in lines if not line.startswith("wrong.py")], done.stdout
-    found = {int(line.split(":")[1]) for line in lines}
-    assert found == set(range(4, 11)), done.stdout
+    lines_of_mistakes = {int(line.split(":")[1]) for line in lines}
+    assert lines_of_mistakes == set(range(4, 11)), done.stdout
 
 
 def public(module: ModuleType) -> list[str]:
@@ -192,18 +194,18 @@ def compiled(module: ModuleType, folder: Path) -> Iterator[tuple[Path, ModuleTyp
 
 def names_in(body: list[ast.stmt]) -> dict[str, dict[str, Any]]:
     """The public names that statements of a stub define, and those inside of classes."""
-    found: dict[str, dict[str, Any]] = {}
+    names: dict[str, dict[str, Any]] = {}
     for node in body:
         if isinstance(node, ast.ClassDef):
-            found[node.name] = names_in(node.body)
+            names[node.name] = names_in(node.body)
         elif isinstance(node, ast.FunctionDef):
-            found[node.name] = {}
+            names[node.name] = {}
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found |= {ast.unparse(target): {} for target in targets}
+            names |= {ast.unparse(target): {} for target in targets}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("uzushio._core"):
-            found |= {alias.asname: {} for alias in node.names if alias.asname}
-    return {name: inner for name, inner in found.items() if not name.startswith("_")}
+            names |= {alias.asname: {} for alias in node.names if alias.asname}
+    return {name: inner for name, inner in names.items() if not name.startswith("_")}
 
 
 def same(owner: Any, stub: dict[str, dict[str, Any]], where: str) -> int:

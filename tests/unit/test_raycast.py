@@ -37,9 +37,9 @@ def test_a_value_beyond_the_field_gives_an_empty_picture_and_is_reported() -> No
     points = domain(False)
     layers = [Isosurface("r", [9.0], color=(1, 0, 0)), Isosurface("r", [0.5], color=(1, 0, 0))]
     block = whole_domain(points, fields(points))
-    both = draw(Scene(layers, points), CAMERAS["perspective"], block)
-    assert both.hits[0] == 0 and both.hits[1] > 100
-    low, high = both.ranges[0]
+    drawn = draw(Scene(layers, points), CAMERAS["perspective"], block)
+    assert drawn.hits[0] == 0 and drawn.hits[1] > 100
+    low, high = drawn.ranges[0]
     assert low == pytest.approx(0) and high == pytest.approx(fields(points)["r"].max())
     alone = draw(Scene(layers[:1], points), CAMERAS["perspective"], block)
     assert not alone.image.any() and alone.bounds is None and alone.hits == [0]

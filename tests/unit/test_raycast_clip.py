@@ -60,18 +60,18 @@ def test_a_uniform_volume_clipped_to_a_box_is_that_of_a_smaller_domain(
     axes = np.eye(3)
     half_spaces = [
         HalfSpace(end * axes[axis], sign * axes[axis])
-        for axis, both in ends.items()
-        for end, sign in zip(both, (-1, 1), strict=True)
+        for axis, axis_ends in ends.items()
+        for end, sign in zip(axis_ends, (-1, 1), strict=True)
     ]
     volume = Volume("f", UNIFORM, unit_distance=0.3, shading=shading)
     block = whole_domain(points, {"f": np.full((17, 17, 17), 0.5, "f4")})
-    found = draw(clipped(Scene([volume], points), *half_spaces), CAMERAS[camera], block).image
+    image = draw(clipped(Scene([volume], points), *half_spaces), CAMERAS[camera], block).image
     small = tuple(np.linspace(*ends[axis], 9) for axis in (2, 1, 0))
     part = whole_domain(small, {"f": np.full((9, 9, 9), 0.5, "f4")})
     expected = draw(Scene([volume], small), CAMERAS[camera], part).image
     # Rays along an edge of the box differ by rounding.
-    assert np.abs(found - expected).max() < 2e-4
-    assert found[..., 3].max() > (0.05 if camera == "inside" else 0.5)
+    assert np.abs(image - expected).max() < 2e-4
+    assert image[..., 3].max() > (0.05 if camera == "inside" else 0.5)
 
 
 def test_the_absorption_of_a_clipped_linear_field_is_exact() -> None:
@@ -84,12 +84,12 @@ def test_the_absorption_of_a_clipped_linear_field_is_exact() -> None:
     for at in (-0.73, -0.25, 0.013, 0.5, 0.99):
         scene = Scene([Volume("f", rows, unit_distance=1.0)], points)
         half_space = HalfSpace((at, 0, 0), (1, 0, 0))
-        found = draw(clipped(scene, half_space), camera, block, side=16).image[..., 3]
+        opacity = draw(clipped(scene, half_space), camera, block, side=16).image[..., 3]
         expected = 1 - np.exp(-((1 + at) ** 2) / 2)  # the integral of 1 + x from -1 to `at`
-        assert np.abs(found - expected).max() < 3e-4
+        assert np.abs(opacity - expected).max() < 3e-4
         kept = HalfSpace((at, 0, 0), (-1, 0, 0))
-        found = draw(clipped(scene, kept), camera, block, side=16).image[..., 3]
-        assert np.abs(found - (1 - np.exp(-2 + (1 + at) ** 2 / 2))).max() < 3e-4
+        opacity = draw(clipped(scene, kept), camera, block, side=16).image[..., 3]
+        assert np.abs(opacity - (1 - np.exp(-2 + (1 + at) ** 2 / 2))).max() < 3e-4
 
 
 @pytest.mark.parametrize("camera", ["perspective", "below", "parallel"])
@@ -110,16 +110,16 @@ def test_a_clipped_sphere_shows_the_first_point_that_is_left(
     for distance in distances[::-1]:
         there = inside(rays.origin + distance[:, None] * rays.direction, *half_spaces)
         expected = np.where((root > 0) & there, distance * rays.cosine, expected)
-    found = result.depth.ravel().astype(float)
+    depth = result.depth.ravel().astype(float)
     # The surface is that of the interpolated field, so rims differ by single pixels.
-    same = np.isfinite(found) == np.isfinite(expected)
+    same = np.isfinite(depth) == np.isfinite(expected)
     assert (~same).sum() <= 0.02 * same.sum()
-    both = np.isfinite(found) & np.isfinite(expected)
-    assert both.sum() > 100
-    close = np.abs(found[both] - expected[both]) < 0.02
+    in_both = np.isfinite(depth) & np.isfinite(expected)
+    assert in_both.sum() > 100
+    close = np.abs(depth[in_both] - expected[in_both]) < 0.02
     assert (~close).sum() <= 0.02 * close.sum()
-    seen = np.isfinite(found)
-    where = (rays.origin + (found / rays.cosine)[:, None] * rays.direction)[seen]
+    seen = np.isfinite(depth)
+    where = (rays.origin + (depth / rays.cosine)[:, None] * rays.direction)[seen]
     slack = [HalfSpace(np.add(h.origin, 1e-4 * np.array(h.normal)), h.normal) for h in half_spaces]
     assert inside(where, *slack).all()
 
@@ -136,7 +136,7 @@ def test_a_clipped_slice_is_the_part_of_it_in_the_half_space(
         layers.append(Volume("g", np.array([[-9.0, 0, 0, 0, 0], [9.0, 0, 0, 0, 0]])))
     scene = Scene(layers, points)
     whole = draw(scene, CAMERAS[camera], block, depth=True)
-    found = draw(clipped(scene, OBLIQUE), CAMERAS[camera], block, depth=True)
+    picture = draw(clipped(scene, OBLIQUE), CAMERAS[camera], block, depth=True)
     rays = rays_of(scene, CAMERAS[camera], WIDTH, HEIGHT)
     seen = np.isfinite(whole.depth)
     depth = np.where(seen, whole.depth, 0.0).ravel()
@@ -145,7 +145,7 @@ def test_a_clipped_slice_is_the_part_of_it_in_the_half_space(
     kept = seen & (distance <= 0).reshape(HEIGHT, WIDTH)
     sure = (np.abs(distance) > 1e-3).reshape(HEIGHT, WIDTH)
     expected = np.where(kept[..., None], whole.image, 0)
-    assert np.abs(found.image - expected)[sure].max() < 1e-6
+    assert np.abs(picture.image - expected)[sure].max() < 1e-6
     assert 0 < kept.sum() < seen.sum()
 
 
@@ -160,10 +160,10 @@ def test_a_slice_in_the_plane_of_the_half_space_is_complete(
     origin, normal = (0.137, 0.2, -0.1), np.array((0.3, 1.0, 0.2))
     scene = Scene([Slice("g", origin, normal, BLUE_RED)], points)
     whole = draw(scene, CAMERAS[camera], block).image
-    found = draw(
+    picture = draw(
         clipped(scene, HalfSpace(origin, sign * scale * normal)), CAMERAS[camera], block
     ).image
-    assert (found == whole).all()
+    assert (picture == whole).all()
 
 
 @pytest.mark.parametrize("layers", LAYERS)
@@ -174,10 +174,10 @@ def test_half_spaces_that_clip_nothing_change_no_bit(layers: str, camera: str) -
     scene = Scene(LAYERS[layers], points, bounding_box=(1, 1, 1))
     plain = draw(scene, CAMERAS[camera], block, depth=True)
     exempt = [replace(layer, clipped=False) for layer in LAYERS[layers]]
-    found = draw(
+    picture = draw(
         clipped(replace(scene, layers=exempt), OBLIQUE), CAMERAS[camera], block, depth=True
     )
-    assert (found.image == plain.image).all() and (found.depth == plain.depth).all()
+    assert (picture.image == plain.image).all() and (picture.depth == plain.depth).all()
     around = draw(clipped(scene, HalfSpace((9, 0, 0), (1, 0, 0))), CAMERAS[camera], block).image
     assert (around == plain.image).all()
     none = draw(clipped(scene, HalfSpace((-9, 0, 0), (1, 0, 0))), CAMERAS[camera], block)
@@ -217,7 +217,7 @@ def test_layers_are_clipped_each_by_its_own_choice(camera: str) -> None:
     volume = Volume("f", UNIFORM, unit_distance=0.3)
     wall = Slice("g", (0, 0, 0.21), (0, 0, 1), BLUE_RED, clipped=False)
     scene = Scene([volume, wall], points, half_spaces=[X_BELOW])
-    found = draw(scene, CAMERAS[camera], block).image
+    image = draw(scene, CAMERAS[camera], block).image
     rays = rays_of(scene, CAMERAS[camera], WIDTH, HEIGHT)
     with np.errstate(divide="ignore", invalid="ignore"):
         to_wall = (0.21 - rays.origin[:, 2]) / rays.direction[:, 2]
@@ -232,7 +232,7 @@ def test_layers_are_clipped_each_by_its_own_choice(camera: str) -> None:
     length = np.where(beside, 0, np.maximum(end - begin, 0))
     remaining = np.where(rays.length > 0, 0.7 ** (length / 0.3), 1)
     expected = np.where(meets & (rays.length > 0), 1, 1 - remaining).reshape(HEIGHT, WIDTH)
-    near = np.abs(found[..., 3] - expected) < 2e-3
+    near = np.abs(image[..., 3] - expected) < 2e-3
     assert (~near).sum() <= 2  # at the end of the wall
 
 

@@ -53,8 +53,8 @@ def test_a_picture_does_not_depend_on_the_decomposition(
             assert np.abs(255 * together - expected).max() < 0.5
             if count <= 3:
                 bytes_ = [draw(scene, camera, blocks[i], format="rgba8").image for i in order]
-                one = draw(scene, camera, whole_domain(points, values), format="rgba8").image
-                assert np.abs(np.round(over(bytes_)) - one).max() <= 2
+                whole = draw(scene, camera, whole_domain(points, values), format="rgba8").image
+                assert np.abs(np.round(over(bytes_)) - whole).max() <= 2
 
 
 @settings(max_examples=25)

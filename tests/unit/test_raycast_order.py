@@ -91,13 +91,13 @@ def test_the_most_ghosts_of_any_block_count_cells_far_narrower_than_their_axis(
     z = np.concatenate([np.linspace(-1, 0, 9)[:-1], thin, thin[-1] + np.linspace(0, 1, 9)[1:]])
     points = (z, np.linspace(0, 1, 21), np.linspace(0, 1, 5))
     plain = LAYERS["volume"]
-    found = [
+    counts = [
         max(*below, *above)
         for first in range(len(z) - 1)
         for below, above in [ghost_layers(points, ((first, 0, 0), (1, 20, 4)), plain)]
     ]
-    assert max_touched(points) == max(found) == most
-    assert min(found) == 1
+    assert max_touched(points) == max(counts) == most
+    assert min(counts) == 1
 
 
 def test_a_camera_projects_points() -> None:

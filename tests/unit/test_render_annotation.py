@@ -39,11 +39,11 @@ BOUNDS = ((0.0, 6.0), (-1.0, 1.0), (0.0, 2.0))
 def test_ticks_are_evenly_spaced_round_numbers_inside_the_limits(
     lo: float, width: float, max_count: int
 ) -> None:
-    found = ticks(lo, lo + width, max_count)
-    assert len(found.values) <= max_count and len(found.labels) == len(found.values)
-    assert all(lo - 1e-5 * width <= value <= lo + width * (1 + 1e-5) for value in found.values)
-    if len(found.values) > 1:
-        steps = np.diff(found.values)
+    axis_ticks = ticks(lo, lo + width, max_count)
+    assert len(axis_ticks.values) <= max_count and len(axis_ticks.labels) == len(axis_ticks.values)
+    assert all(lo - 1e-5 * width <= value <= lo + width * (1 + 1e-5) for value in axis_ticks.values)
+    if len(axis_ticks.values) > 1:
+        steps = np.diff(axis_ticks.values)
         assert np.allclose(steps, steps[0], rtol=1e-6)
         mantissa = steps[0] / 10 ** math.floor(math.log10(steps[0]) + 1e-9)
         assert any(abs(mantissa - round_one) < 1e-4 for round_one in (1, 2, 2.5, 5, 10))
@@ -58,10 +58,12 @@ def test_there_are_at_least_two_ticks_where_there_is_room_for_four() -> None:
 def test_labels_are_the_values_of_the_ticks(lo: float, width: float) -> None:
     if width < 1e-6 * abs(lo):
         return
-    found = ticks(lo, lo + width, 8)
-    assert len(set(found.labels)) == len(found.labels)
-    power = found.factor.removeprefix("×10").translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
-    for value, label in zip(found.values, found.labels, strict=True):
+    axis_ticks = ticks(lo, lo + width, 8)
+    assert len(set(axis_ticks.labels)) == len(axis_ticks.labels)
+    power = axis_ticks.factor.removeprefix("×10").translate(
+        str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+    )
+    for value, label in zip(axis_ticks.values, axis_ticks.labels, strict=True):
         shown = float(label.replace("−", "-")) * 10 ** int(power or 0)
         assert shown == pytest.approx(value, abs=1e-6 * width, rel=1e-9)
 
@@ -160,10 +162,10 @@ def test_the_background_fills_what_is_clear(kind: type, background: str | tuple[
     image = np.concatenate([rng.uniform(0, 1, (40, 30, 3)) * opacity, opacity], axis=2)
     given_image = np.round(255 * image).astype(np.uint8) if kind is np.uint8 else image
     behind = plain(background, 30, 40)
-    found = on_background(given_image.astype(kind), behind)
+    filled = on_background(given_image.astype(kind), behind)
     exact = 255 * image[..., :3] + behind * (1 - opacity)
     assert (on_background(None, behind) == behind).all()
-    assert np.abs(found - exact).max() <= (1.6 if kind is np.uint8 else 0.51)
+    assert np.abs(filled - exact).max() <= (1.6 if kind is np.uint8 else 0.51)
 
 
 def test_a_silhouette_is_the_area_of_the_domain() -> None:
@@ -193,12 +195,12 @@ def caption(size: tuple[int, int], camera: object, many: bool = False, **more: o
         length_unit="h",
         **more,
     )
-    found = Caption(view, BOUNDS, time=1.25, step=10, units={"q": "s^-2"})
-    found.scales[0] = ColorScale(colors, "u", (-1.5, 1.5), (-2.0, 2.0))
+    made = Caption(view, BOUNDS, time=1.25, step=10, units={"q": "s^-2"})
+    made.scales[0] = ColorScale(colors, "u", (-1.5, 1.5), (-2.0, 2.0))
     if many:
-        found.scales[2] = ColorScale(view.layers[2].color, "p", (0.0, 3e-5))
-    found.camera = Annotator(*size).camera(found)
-    return found
+        made.scales[2] = ColorScale(view.layers[2].color, "p", (0.0, 3e-5))
+    made.camera = Annotator(*size).camera(made)
+    return made
 
 
 @pytest.mark.parametrize("camera", sorted(CAMERAS))
@@ -211,8 +213,8 @@ def test_annotation_does_not_overlap(camera: str, size: tuple[int, int]) -> None
     column = annotator._column(about.view, about.entries())
     texts = axes_texts(about, annotator)
     assert texts, "an axis has labels"
-    for one, other in itertools.combinations(texts, 2):
-        assert not one.overlaps(other)
+    for first, other in itertools.combinations(texts, 2):
+        assert not first.overlaps(other)
     corners = about.camera.project(list(itertools.product(*BOUNDS)), *size)
     domain = Silhouette(corners[:, :2])
     assert not domain.meets(column)
@@ -250,8 +252,8 @@ def test_legends_stand_below_each_other() -> None:
     column = Rectangle(1000, 1250, 40, 700)
     entries = about.entries()
     assert [entry.label for entry in entries] == ["streamwise velocity fluctuation", "q", "p"]
-    one = [legend.draw([entry], column, 16, "black", Typeface()) for entry in entries]
-    assert all(one)
+    marks_of_entries = [legend.draw([entry], column, 16, "black", Typeface()) for entry in entries]
+    assert all(marks_of_entries)
     marks = legend.draw(entries, column, 16, "black", Typeface())
     assert min(m.top for m in marks) >= column.top - 2
     assert max(m.rectangle.bottom for m in marks) <= column.bottom + 2
@@ -332,8 +334,8 @@ def test_an_image_hides_the_back_edges_and_is_hidden_by_those_in_front() -> None
     full = np.full((480, 640, 4), 255, np.uint8)
     empty, covered = (annotator.annotated(image, about) for image in (None, full))
     behind, before = edges(about.camera, BOUNDS, 640, 480)
-    for found, shown in ((behind, False), (before, True)):
-        for edge in found:
+    for shown_edges, shown in ((behind, False), (before, True)):
+        for edge in shown_edges:
             column, row = edge.mean(axis=0).astype(int)
             around = slice(row - 2, row + 3), slice(column - 2, column + 3)
             assert (empty[around] < 235).any()

@@ -102,10 +102,10 @@ def test_azimuth_goes_to_the_right_and_elevation_up() -> None:
 
 def test_a_camera_with_position_and_target_is_unchanged() -> None:
     camera = Viewpoint(position=(1, 2, 9), focal_point=(1, 2, 0), up=(0, 1, 0), view_angle=40)
-    found = camera.camera(BOUNDS, *SIZE, Rectangle(0, 10, 0, 10))
-    np.testing.assert_allclose(found.position, (1, 2, 9))
-    np.testing.assert_allclose(found.axes[2], (0, 0, -1), atol=1e-12)
-    assert found.view_angle == 40
+    chosen = camera.camera(BOUNDS, *SIZE, Rectangle(0, 10, 0, 10))
+    np.testing.assert_allclose(chosen.position, (1, 2, 9))
+    np.testing.assert_allclose(chosen.axes[2], (0, 0, -1), atol=1e-12)
+    assert chosen.view_angle == 40
 
 
 def test_a_view_takes_the_name_of_a_camera() -> None:

@@ -19,10 +19,10 @@ def view(clip: Any) -> View:
 
 
 def test_a_plane_leaves_out_the_side_of_its_normal_or_the_other() -> None:
-    one = view({"normal": "x", "at": 0.5})
-    slice_, volume = one.layers
-    assert one.half_spaces(slice_, BOUNDS) == (((0.5, 1.0, 0.0), (1.0, 0.0, 0.0)),)
-    assert one.half_spaces(volume, BOUNDS) == ()
+    clipped_view = view({"normal": "x", "at": 0.5})
+    slice_, volume = clipped_view.layers
+    assert clipped_view.half_spaces(slice_, BOUNDS) == (((0.5, 1.0, 0.0), (1.0, 0.0, 0.0)),)
+    assert clipped_view.half_spaces(volume, BOUNDS) == ()
     other = view([{"normal": "x", "at": 0.5, "invert": True}, {"normal": [1, 1, 0]}])
     assert other.half_spaces(slice_, BOUNDS) == (
         ((0.5, 1.0, 0.0), (-1.0, 0.0, 0.0)),
@@ -61,7 +61,7 @@ def test_a_picture_of_arrays_is_clipped() -> None:
         draw({"u": x}, {**plain, **more}, coordinates=[points] * 3).pixels
         for more in ({}, {"clip": {"normal": "x", "at": 0.5}})
     )
-    drawn, left = ((one[..., :3] != one[0, 0, :3]).any(axis=2) for one in (whole, half))
+    drawn, left = ((picture[..., :3] != picture[0, 0, :3]).any(axis=2) for picture in (whole, half))
     columns = np.flatnonzero(drawn.any(axis=0))
     kept = np.arange(200) + 0.5 < (columns[0] + columns[-1] + 1) / 2
     assert (whole[:, kept] == half[:, kept]).all()

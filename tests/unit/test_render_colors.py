@@ -65,13 +65,13 @@ def test_limits_are_finite_apart_and_around_the_values(
     lo: float, hi: float, symmetric: bool | None
 ) -> None:
     lo, hi = min(lo, hi), max(lo, hi)
-    found = drawable_limits(Colors(symmetric=symmetric), (lo, hi))
-    assert math.isfinite(found[0]) and math.isfinite(found[1]) and found[0] < found[1]
+    limits = drawable_limits(Colors(symmetric=symmetric), (lo, hi))
+    assert math.isfinite(limits[0]) and math.isfinite(limits[1]) and limits[0] < limits[1]
     slack = 1e-12 * max(abs(lo), abs(hi))
-    assert found[0] <= lo + slack and found[1] >= hi - slack
+    assert limits[0] <= lo + slack and limits[1] >= hi - slack
     if symmetric:
-        assert found[0] == pytest.approx(-found[1])
-    Colors().table(found)
+        assert limits[0] == pytest.approx(-limits[1])
+    Colors().table(limits)
 
 
 @given(lo=st.floats(-10, 1e12), hi=st.floats(-10, 1e12))
@@ -79,10 +79,10 @@ def test_limits_are_finite_apart_and_around_the_values(
 @example(lo=0.0, hi=MIN_POSITIVE)
 @example(lo=MIN_POSITIVE * 1e-6, hi=MIN_POSITIVE * 0.999)
 def test_logarithmic_limits_are_positive_for_any_values(lo: float, hi: float) -> None:
-    found = drawable_limits(Colors(scale="log"), (min(lo, hi), max(lo, hi)))
-    assert 0 < found[0] < found[1] < math.inf
-    assert found[1] / found[0] <= 10**MAX_DECADES * 1.0001
-    assert np.isfinite(Colors(scale="log").table(found).rgba).all()
+    limits = drawable_limits(Colors(scale="log"), (min(lo, hi), max(lo, hi)))
+    assert 0 < limits[0] < limits[1] < math.inf
+    assert limits[1] / limits[0] <= 10**MAX_DECADES * 1.0001
+    assert np.isfinite(Colors(scale="log").table(limits).rgba).all()
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -3e-9, 1e30])
@@ -106,13 +106,13 @@ def test_diverging_maps_have_their_middle_at_zero_where_the_values_have_both_sig
 
 def test_limits_widen_follow_or_are_smoothed() -> None:
     steps = [(0.0, 1.0), (-1.0, 0.5), (0.2, 0.4)]
-    found = {}
+    limits_by_rule = {}
     for follow in ("widen", "step", "smooth"):
         tracker, colors = LimitTracker(), Colors(follow=follow)
-        found[follow] = [tracker.follow("key", colors, values) for values in steps]
-    assert found["widen"] == [(0.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)]
-    assert found["step"] == steps
-    lo, hi = found["smooth"][1]
+        limits_by_rule[follow] = [tracker.follow("key", colors, values) for values in steps]
+    assert limits_by_rule["widen"] == [(0.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)]
+    assert limits_by_rule["step"] == steps
+    lo, hi = limits_by_rule["smooth"][1]
     assert -1.0 < lo < 0.0 and 0.5 < hi < 1.0
 
 
@@ -151,11 +151,11 @@ def blocks_of(values: np.ndarray, cuts: int) -> list[Block]:
     """A field on a stretched mesh, cut along x into blocks with a ghost point on each side."""
     shape = values.shape
     z, y, x = (np.linspace(0, 1, n) ** 1.5 for n in shape)
-    found = []
+    blocks = []
     for cut in range(cuts):
         first, last = ((shape[2] - 1) * n // cuts for n in (cut, cut + 1))
         lo, hi = max(0, first - 1), min(shape[2], last + 2)
-        found.append(
+        blocks.append(
             Block(
                 (z, y, x[lo:hi]),
                 (0, 0, lo),
@@ -163,7 +163,7 @@ def blocks_of(values: np.ndarray, cuts: int) -> list[Block]:
                 {"u": values[:, :, lo:hi]},
             )
         )
-    return found
+    return blocks
 
 
 @pytest.mark.parametrize("cuts", [1, 2, 5])
@@ -176,11 +176,11 @@ def test_ranges_of_blocks_are_those_of_the_field(cuts: int) -> None:
         merged([plane_range(block, "u", (0.3, 0.4, 0.2), normal) for block in blocks])
         for normal in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 2, -1.5))
     ]
-    one = [
+    whole_ranges = [
         plane_range(blocks_of(values, 1)[0], "u", (0.3, 0.4, 0.2), normal)
         for normal in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 2, -1.5))
     ]
-    np.testing.assert_allclose(planes, one, rtol=1e-6)
+    np.testing.assert_allclose(planes, whole_ranges, rtol=1e-6)
 
 
 def test_the_range_in_a_plane_is_that_of_the_interpolated_values() -> None:

@@ -26,9 +26,9 @@ def cores(monkeypatch: pytest.MonkeyPatch) -> CoreSharing:
     from mpi4py import MPI
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    found = CoreSharing(MPI.COMM_SELF)
-    found._all = {0, 1, 2, 3}
-    return found
+    sharing = CoreSharing(MPI.COMM_SELF)
+    sharing._all = {0, 1, 2, 3}
+    return sharing
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,11 @@ def test_a_field_that_is_constant_up_to_rounding_has_one_colour(colors: Colors) 
 
 
 def test_labels_of_close_values_are_differences_from_a_round_number() -> None:
-    found = ticks(101324.99, 101325.01, 6)
-    assert found.labels == ["−1.0", "−0.5", "0.0", "0.5", "1.0"] or found.factor.endswith("101325")
-    assert found.factor.endswith("+ 101325")
+    axis_ticks = ticks(101324.99, 101325.01, 6)
+    assert axis_ticks.labels == ["−1.0", "−0.5", "0.0", "0.5", "1.0"] or axis_ticks.factor.endswith(
+        "101325"
+    )
+    assert axis_ticks.factor.endswith("+ 101325")
     below = ticks(-101325.01, -101324.99, 6)
     assert below.factor.endswith("− 101325") and len(set(below.labels)) == len(below.labels)
 

@@ -71,15 +71,15 @@ def test_half_spaces_clip_a_mesh_and_keep_a_surface_in_their_plane(window: VtkWi
     flat = window.draw([MeshPart(plane(0.5))], above, BOUNDS)["depth"].copy()
     for sign in (1.0, -1.0):
         same = (((0.0, 0.0, 0.5), (0.0, 0.0, sign)),)
-        found = window.draw([MeshPart(plane(0.5), half_spaces=same)], above, BOUNDS)["depth"]
-        assert np.array_equal(np.isfinite(found), np.isfinite(flat))
+        depth = window.draw([MeshPart(plane(0.5), half_spaces=same)], above, BOUNDS)["depth"]
+        assert np.array_equal(np.isfinite(depth), np.isfinite(flat))
 
 
 @pytest.mark.parametrize(("at", "points"), [(0.5, 441), (0.4, 0)])
 def test_a_slice_through_the_plane_of_a_flat_mesh_is_the_mesh(at: float, points: int) -> None:
     layer = SliceLayer(field="x", normal="z", at=at)
-    found = surfaces(layer, [plane(0.5)], BOUNDS)
-    assert sum(surface.GetNumberOfPoints() for surface in found) == points
+    pieces = surfaces(layer, [plane(0.5)], BOUNDS)
+    assert sum(surface.GetNumberOfPoints() for surface in pieces) == points
 
 
 @pytest.mark.parametrize("normal", ["x", "y", "z", (0.0, 0.0, -1.0)])
@@ -96,10 +96,10 @@ def test_a_slice_in_any_side_of_a_mesh_is_that_side(normal: Any, single: bool) -
         point = tuple(at if axis == n else 0.5 for n in range(3))
         place = {"at": at} if isinstance(normal, str) else {"origin": point}
         layer = SliceLayer(field="r", normal=normal, **place)
-        (found,) = surfaces(layer, [mesh], bounds)
-        radii = vtk_to_numpy(found.GetPointData().GetArray("r"))
+        (side,) = surfaces(layer, [mesh], bounds)
+        radii = vtk_to_numpy(side.GetPointData().GetArray("r"))
         assert radii.min() == pytest.approx(1.0) and radii.max() == pytest.approx(2.0)
-        on_side = vtk_to_numpy(found.GetPoints().GetData())[:, axis]
+        on_side = vtk_to_numpy(side.GetPoints().GetData())[:, axis]
         np.testing.assert_allclose(on_side, at, rtol=0, atol=2e-7)
     beyond = SliceLayer(field="r", normal="z", at=0.2999)
     assert surfaces(beyond, [mesh], bounds) == []
@@ -163,11 +163,11 @@ def test_depth_and_place_are_those_of_the_ray_caster(window: VtkWindow, camera: 
     under = b * b - a * c
     depth = np.where(under > 0, (-b - np.sqrt(np.maximum(under, 0))) / a, np.inf)
     assert (np.isinf(depth) == np.isinf(image["depth"])).mean() > 0.99
-    both = np.isfinite(depth) & np.isfinite(image["depth"]) & (under > 0.1 * under.max())
-    assert both.sum() > 500
-    np.testing.assert_allclose(image["depth"][both], depth[both], atol=3e-3)
+    in_both = np.isfinite(depth) & np.isfinite(image["depth"]) & (under > 0.1 * under.max())
+    assert in_both.sum() > 500
+    np.testing.assert_allclose(image["depth"][in_both], depth[in_both], atol=3e-3)
     assert (image["rgba"][~np.isfinite(image["depth"])] == 0).all()
-    assert (image["rgba"][both][:, 3] == 255).all()
+    assert (image["rgba"][in_both][:, 3] == 255).all()
 
 
 def test_points_have_the_colours_of_their_values(window: VtkWindow) -> None:

@@ -46,9 +46,9 @@ def test_a_movie_has_its_pictures_in_order(tmp_path: Path) -> None:
         for n in range(25):
             movie.write(frame(n) if n % 2 else Picture(frame(n)))
     assert movie.pictures == 25
-    found = decoded(path)
-    assert len(found) == 25
-    for n, pixels in enumerate(found):
+    pictures = decoded(path)
+    assert len(pictures) == 25
+    for n, pixels in enumerate(pictures):
         assert np.abs(pixels.astype(int) - frame(n)).mean() < 6
     assert boxes(path)[:2] == ["ftyp", "moov"], "an ordinary file with its index in front"
     with av.open(str(path)) as container:
@@ -64,9 +64,9 @@ def test_odd_sizes_are_padded_with_the_edge(tmp_path: Path) -> None:
     path = tmp_path / "odd.mp4"
     with Movie(path) as movie:
         movie.write(frame(3, 121, 161))
-    (found,) = decoded(path)
-    assert found.shape == (122, 162, 3)
-    assert np.abs(found[-1, 60:].astype(int) - (20, 40, 60)).max() < 12
+    (picture,) = decoded(path)
+    assert picture.shape == (122, 162, 3)
+    assert np.abs(picture[-1, 60:].astype(int) - (20, 40, 60)).max() < 12
 
 
 def test_pictures_of_another_size_are_errors(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_movie_of_an_earlier_run_is_kept_on_request(tmp_path: Path) -> None:
         with Movie(tmp_path / "a.mp4", keep=run < 3) as movie:
             for n in range(run + 1):
                 movie.write(frame(n))
-    found = {file.name: len(decoded(file)) for file in tmp_path.iterdir()}
-    assert found == {"a.1.mp4": 1, "a.2.mp4": 2, "a.mp4": 4}
+    lengths = {file.name: len(decoded(file)) for file in tmp_path.iterdir()}
+    assert lengths == {"a.1.mp4": 1, "a.2.mp4": 2, "a.mp4": 4}
 
 
 KILLED = """
@@ -120,10 +120,10 @@ def test_a_movie_of_a_killed_run_lacks_at_most_its_last_picture(tmp_path: Path) 
     finally:
         run.send_signal(signal.SIGKILL)
         assert run.wait(60) == -signal.SIGKILL
-    found = decoded(path)
-    assert len(found) >= 36
+    pictures = decoded(path)
+    assert len(pictures) >= 36
     for n in (0, 17, 35):
-        assert np.abs(found[n].astype(int) - frame(n)).mean() < 6
+        assert np.abs(pictures[n].astype(int) - frame(n)).mean() < 6
 
 
 @pytest.mark.parametrize("room", [0, 3000, 40_000])
@@ -204,9 +204,9 @@ def test_other_encoders_have_a_remark(tmp_path: Path, name: str) -> None:
         for n in range(6):
             movie.write(frame(n))
     assert movie.remark.startswith("a.mp4 is ")
-    found = decoded(path)
-    assert len(found) == 6
-    assert np.abs(found[5].astype(int) - frame(5)).mean() < 10
+    pictures = decoded(path)
+    assert len(pictures) == 6
+    assert np.abs(pictures[5].astype(int) - frame(5)).mean() < 10
 
 
 def test_a_missing_encoder_is_an_error_with_the_available_ones(tmp_path: Path) -> None:

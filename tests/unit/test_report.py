@@ -217,7 +217,7 @@ def test_changes_by_viewers_are_a_table(run: Path) -> None:
     text = "".join(json.dumps(common | line) + "\n" for line in lines)
     (run / "steering.jsonl").write_text(text + '{"step": 15')  # the run was killed
     page = Page(write_report([run]))
-    cells = [one for one in page.text.split("\n") if one]
+    cells = [line for line in page.text.split("\n") if line]
     start = cells.index("Steering")
     for row in (
         ["1\u202f200", "3", "cfl", "0.2", "0.3", "ada@desk, <page1>"],
@@ -234,7 +234,7 @@ def test_a_figure_is_shown_once_with_its_description_and_can_be_enlarged(run: Pa
         list(write_each(figure, run / "figures/flow"))
     page = Page(write_report([run]))
     images = [attrs for name, attrs in page.elements if name == "img"]
-    shown = [one for one in images if one["alt"] == "The <mean> flow in words"]
+    shown = [image for image in images if image["alt"] == "The <mean> flow in words"]
     assert len(shown) == 1
     assert str(shown[0]["src"]).startswith("data:image/png")
     links = [attrs["href"] for name, attrs in page.elements if name == "a"]
@@ -326,8 +326,8 @@ def test_the_estimates_of_an_assimilation_stand_first_with_their_deviations(tmp_
     png(run / "figures/progress.png")
     page = Page(write_report([run]))
     assert "Figures of the assimilation" in page.text and "of the solver" not in page.text
-    found = "m = 0.99994 ± 0.00013 (truth 1)."
-    sentence = f"Assimilation with the model phasefield on 2 ranks, 95 iterations: {found}"
+    estimate = "m = 0.99994 ± 0.00013 (truth 1)."
+    sentence = f"Assimilation with the model phasefield on 2 ranks, 95 iterations: {estimate}"
     assert sentence in page.text and "t =" not in page.text and "to step" not in page.text
     tiles = page.text[page.text.index(sentence) :]
     assert tiles.index("0.99994 ± 0.00013") < tiles.index("Estimates") < tiles.index("Results")

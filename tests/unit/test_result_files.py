@@ -83,21 +83,21 @@ actions:
         tmp_path,
         3,
     )
-    made = sorted(str(one.relative_to(tmp_path / "out")) for one in tmp_path.rglob("out/**/*.*"))
+    made = sorted(str(path.relative_to(tmp_path / "out")) for path in tmp_path.rglob("out/**/*.*"))
     plain = [f"pictures/slice_a_.._u_{step:08d}.png" for step in range(3)]
     assert made == ["m/x.gif", *plain, *(f"x{step}.JPG" for step in range(3))]
-    with Image.open(tmp_path / "out/x2.JPG") as found:
-        assert (found.format, found.size) == ("JPEG", (161, 121))
-        assert b"step 2" in found.info["comment"]
-        jpeg = np.asarray(found).astype(int)
-    with Image.open(tmp_path / "out" / plain[2]) as found:
-        assert found.format == "PNG"
-        assert np.abs(np.asarray(found) - jpeg).mean() < 1.0
-    with Image.open(tmp_path / "out/m/x.gif") as found:
-        assert (found.format, found.n_frames, found.size) == ("GIF", 3, (161, 121))
-        assert (found.info["duration"], found.info["loop"]) == (100, 0)
-        found.seek(2)
-        last = np.asarray(found.convert("RGB")).astype(int)
+    with Image.open(tmp_path / "out/x2.JPG") as image:
+        assert (image.format, image.size) == ("JPEG", (161, 121))
+        assert b"step 2" in image.info["comment"]
+        jpeg = np.asarray(image).astype(int)
+    with Image.open(tmp_path / "out" / plain[2]) as image:
+        assert image.format == "PNG"
+        assert np.abs(np.asarray(image) - jpeg).mean() < 1.0
+    with Image.open(tmp_path / "out/m/x.gif") as image:
+        assert (image.format, image.n_frames, image.size) == ("GIF", 3, (161, 121))
+        assert (image.info["duration"], image.info["loop"]) == (100, 0)
+        image.seek(2)
+        last = np.asarray(image.convert("RGB")).astype(int)
     assert np.abs(last - jpeg).mean() < 2.0
 
 
@@ -107,7 +107,7 @@ def test_a_figure_is_written_in_each_requested_format(tmp_path: Path) -> None:
     action = made.action("plot", tmp_path, **settings)
     made.run(action, [(0, 0.0)])
     assert action.files() == ["it.pdf", "it.svg", "it.csv"] == action.summary()["files"]
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["it.csv", "it.pdf", "it.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["it.csv", "it.pdf", "it.svg"]
     assert (tmp_path / "it.pdf").read_bytes().startswith(b"%PDF")
     assert "<svg" in (tmp_path / "it.svg").read_text()
 

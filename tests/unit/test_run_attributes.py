@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_the_time_left_is_that_of_the_limit_that_is_reached_first(clock: list[float]) -> None:
-    found = {}
+    paces = {}
     for name, limits in {
         "steps": Time(steps=50, dt=0.1),
         "end": Time(end=4.0, dt=0.1),
@@ -27,11 +27,11 @@ def test_the_time_left_is_that_of_the_limit_that_is_reached_first(clock: list[fl
         clock[0] = 100.0
         meter = PaceMeter(limits, 10, 1.0)
         clock[0] += 20.0
-        found[name] = meter.add(20, 2.0, 5.0)
+        paces[name] = meter.add(20, 2.0, 5.0)
     # 10 steps in 20 s, of which 5 s are waiting: 2 s and 0.5 s a step, 20 s for a time of 1.
-    for pace in found.values():
+    for pace in paces.values():
         assert (pace.seconds_per_step, pace.seconds_waited) == (2.0, 0.5)
-    assert {name: pace.seconds_left for name, pace in found.items()} == {
+    assert {name: pace.seconds_left for name, pace in paces.items()} == {
         "steps": pytest.approx(60.0),
         "end": pytest.approx(40.0),
         "both": pytest.approx(40.0),

@@ -76,24 +76,26 @@ def test_short_sections_are_in_the_data_only() -> None:
     totals = {("step",): [Totals(1, 1.0, 0, 0)], ("vote",): [Totals(1, 1e-6, 0, 0)]}
     data = SectionTable(totals, 1.0, None).data()
     assert [row[0] for row in section_rows(data)] == ["step"]
-    assert [one["name"] for one in data["sections"]] == ["step", "vote"]
+    assert [section["name"] for section in data["sections"]] == ["step", "vote"]
 
 
 def test_the_roofline_is_measured_once_on_a_machine(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = roofline(SELF)
-    assert found is not None and found.bytes_per_second > 1e8 and found.flops_per_second > 1e8
+    measured = roofline(SELF)
+    assert (
+        measured is not None and measured.bytes_per_second > 1e8 and measured.flops_per_second > 1e8
+    )
     assert (cache / f"uzushio/roofline-{user_cache.processor_key()}.json").exists()
     monkeypatch.setattr(rates, "_measured", lambda *_: pytest.fail("measured again"))
-    assert roofline(SELF) == found
+    assert roofline(SELF) == measured
 
 
 @pytest.mark.parametrize("text", ["", "[", '{"1": 3}', '{"1": {"bytes_per_second": 0}}'])
 def test_damaged_rates_are_measured_again(cache: Path, text: str) -> None:
     user_cache.store(rates._name(), text)
-    found = roofline(SELF)
-    assert found is not None and found.flops_per_second > 1e8
+    measured = roofline(SELF)
+    assert measured is not None and measured.flops_per_second > 1e8
 
 
 def test_no_roofline_is_measured_if_no_section_states_its_work(cache: Path) -> None:
@@ -114,9 +116,9 @@ def test_a_trace_names_the_events_that_were_dropped(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     assert write_trace(path, sections, SELF) == (10, 5)
     events = json.loads(path.read_text())
-    labels = [one["args"]["labels"] for one in events if one["name"] == "process_labels"]
+    labels = [event["args"]["labels"] for event in events if event["name"] == "process_labels"]
     assert labels == ["5 events dropped"]
-    assert sum(one["name"] == 'a "quoted" step' for one in events) == 10
+    assert sum(event["name"] == 'a "quoted" step' for event in events) == 10
 
 
 def test_a_trace_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:

@@ -35,29 +35,33 @@ def subject(file: Path, ranks: int, *overrides: str) -> Subject:
     return declare(file, list(overrides), ranks).subject
 
 
-def points(one: Subject) -> list[dict[str, Value]]:
-    space = Space(one, MACHINE)
+def points(tuned_subject: Subject) -> list[dict[str, Value]]:
+    space = Space(tuned_subject, MACHINE)
     return [space.point(candidate.key) for candidate in space.all]
 
 
 def used(file: Path, ranks: int, *overrides: str) -> tuple[TunedOverrides, str]:
     lines: list[str] = []
-    found = tuned_overrides(file, list(overrides), Ranks(ranks), lines.append)  # type: ignore[arg-type]
-    return found, " ".join(lines)
+    tuned = tuned_overrides(file, list(overrides), Ranks(ranks), lines.append)  # type: ignore[arg-type]
+    return tuned, " ".join(lines)
 
 
-def store(one: Subject, **values: Value) -> None:
-    point = one.default() | {name.replace("__", "."): value for name, value in values.items()}
-    store_result(one, TuningResult(point, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case", "0.1.0"))
+def store(tuned_subject: Subject, **values: Value) -> None:
+    point = tuned_subject.default() | {
+        name.replace("__", "."): value for name, value in values.items()
+    }
+    store_result(
+        tuned_subject, TuningResult(point, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case", "0.1.0")
+    )
 
 
 def test_process_grids_of_a_channel_fill_the_ranks_and_fit_the_grid() -> None:
-    one = subject(CHANNEL, 96, "grid.nz=30")
-    found = points(one)
-    grids = {(point["decomposition.py"], point["decomposition.pz"]) for point in found}
+    channel = subject(CHANNEL, 96, "grid.nz=30")
+    grid_points = points(channel)
+    grids = {(point["decomposition.py"], point["decomposition.pz"]) for point in grid_points}
     # 64 points have 32 modes in x; 30 cells in z.
     assert grids == {(4, 24), (6, 16), (8, 12), (12, 8), (16, 6), (24, 4), (32, 3)}
-    assert {point["numerics.scheme"] for point in found} == {
+    assert {point["numerics.scheme"] for point in grid_points} == {
         "pipelined",
         "partitioned",
         "transpose",
@@ -65,9 +69,9 @@ def test_process_grids_of_a_channel_fill_the_ranks_and_fit_the_grid() -> None:
 
 
 def test_schemes_act_between_walls_and_transposes_within_planes() -> None:
-    found = points(subject(CHANNEL, 2))
-    cut = [point for point in found if point["decomposition.pz"] == 2]
-    shared = [point for point in found if point["decomposition.py"] == 2]
+    grid_points = points(subject(CHANNEL, 2))
+    cut = [point for point in grid_points if point["decomposition.pz"] == 2]
+    shared = [point for point in grid_points if point["decomposition.py"] == 2]
     assert {point["numerics.transposes"] for point in cut} == {"auto"} and len(cut) == 3
     assert {point["numerics.scheme"] for point in shared} == {"pipelined"} and len(shared) == 3
 
@@ -104,20 +108,23 @@ def test_the_memory_limit_of_a_case_holds_for_tuned_values() -> None:
 def test_values_of_a_channel_are_used_for_the_same_grid_and_ranks_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = subject(CHANNEL, 2)
+    channel = subject(CHANNEL, 2)
     tuned = {"decomposition__py": 2, "decomposition__pz": 1, "numerics__transposes": "overlapped"}
-    store(one, **tuned)
-    found, text = used(CHANNEL, 2)
+    store(channel, **tuned)
+    tuned_case, text = used(CHANNEL, 2)
     assert "Tuned values are used: py 2, pz 1, scheme pipelined, transposes overlapped" in text
-    assert found.resets == ["numerics.scheme=auto", "numerics.transposes=auto"]
-    case = load_case(CHANNEL, found.values)
+    assert tuned_case.resets == ["numerics.scheme=auto", "numerics.transposes=auto"]
+    case = load_case(CHANNEL, tuned_case.values)
     assert case.decomposition.py == 2 and case.numerics.transposes == "overlapped"  # type: ignore[attr-defined]
     assert case.averaged_values() == load_case(CHANNEL).averaged_values()
     for ranks, override in ((4, "title=x"), (2, "grid.nz=70"), (2, "numerics.dealiasing=2/3")):
-        found, text = used(CHANNEL, ranks, override)
-        assert found.values == [] and "There are no tuned values for" in text
-    found, text = used(CHANNEL, 2, "numerics.transposes=messages")
-    assert found.values == [] and "need transposes overlapped, and the case sets transposes" in text
+        tuned_case, text = used(CHANNEL, ranks, override)
+        assert tuned_case.values == [] and "There are no tuned values for" in text
+    tuned_case, text = used(CHANNEL, 2, "numerics.transposes=messages")
+    assert (
+        tuned_case.values == []
+        and "need transposes overlapped, and the case sets transposes" in text
+    )
     assert used(CHANNEL, 2, *SHARED, "numerics.transposes=auto")[0].values != []
     assert used(CHANNEL, 2, "tuned=false") == (TunedOverrides(), "")
     with monkeypatch.context() as threads:
@@ -147,13 +154,13 @@ def test_nothing_is_said_where_a_run_has_no_choice() -> None:
     ],
 )
 def test_a_damaged_file_is_one_clear_message(old: str, new: str) -> None:
-    one = subject(CHANNEL, 2)
-    store(one)
-    file = file_of(one)
+    channel = subject(CHANNEL, 2)
+    store(channel)
+    file = file_of(channel)
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new, 1))
-    found, text = used(CHANNEL, 2)
-    assert found.values == []
+    tuned_case, text = used(CHANNEL, 2)
+    assert tuned_case.values == []
     assert text == (
         f"Tuned values are not used: {file} is damaged or of another version; `uzushio tune "
         "--ranks 2` replaces it."
@@ -161,13 +168,17 @@ def test_a_damaged_file_is_one_clear_message(old: str, new: str) -> None:
 
 
 def test_blocks_of_a_thermal_flow_fill_the_ranks() -> None:
-    found = points(subject(PLATES, 4))
-    counts = {tuple(point[f"decomposition.p{axis}"] for axis in "xyz") for point in found}
+    block_points = points(subject(PLATES, 4))
+    counts = {tuple(point[f"decomposition.p{axis}"] for axis in "xyz") for point in block_points}
     assert counts == {(0, 0, 0), (4, 1, 1), (1, 4, 1), (1, 1, 4), (2, 2, 1), (2, 1, 2), (1, 2, 2)}
-    assert {point["numerics.solver"] for point in found} == {"auto", "fft", "fft/partitioned"}
+    assert {point["numerics.solver"] for point in block_points} == {
+        "auto",
+        "fft",
+        "fft/partitioned",
+    }
     plane = points(subject(CASES / "heated-cavity.yaml", 2))
     assert "decomposition.pz" not in plane[0]
-    assert {(one["decomposition.px"], one["decomposition.py"]) for one in plane} == {
+    assert {(point["decomposition.px"], point["decomposition.py"]) for point in plane} == {
         (0, 0),
         (2, 1),
         (1, 2),
@@ -175,18 +186,23 @@ def test_blocks_of_a_thermal_flow_fill_the_ranks() -> None:
 
 
 def test_a_flow_past_bodies_has_iterative_solvers_on_any_number_of_ranks() -> None:
-    found = points(subject(SPHERE, 1))
-    assert {point["numerics.solver"] for point in found} >= {"auto", "cg", "cg/fft", "multigrid"}
+    solver_points = points(subject(SPHERE, 1))
+    assert {point["numerics.solver"] for point in solver_points} >= {
+        "auto",
+        "cg",
+        "cg/fft",
+        "multigrid",
+    }
 
 
 def test_values_of_a_thermal_flow_are_used_for_the_same_work_alone() -> None:
-    one = subject(PLATES, 2)
-    store(one, decomposition__px=1, decomposition__py=1, decomposition__pz=2)
-    case = with_point(load_case(PLATES), one.default())
+    plates = subject(PLATES, 2)
+    store(plates, decomposition__px=1, decomposition__py=1, decomposition__pz=2)
+    case = with_point(load_case(PLATES), plates.default())
     assert case.decomposition.counts == (0, 0, 0)  # type: ignore[attr-defined]
-    found, text = used(PLATES, 2, "time.end=1", "title=longer")
-    assert "decomposition.pz=2" in found.values and "pz 2, solver auto" in text
-    assert load_case(PLATES, found.values).decomposition.counts == (1, 1, 2)  # type: ignore[attr-defined]
+    tuned_case, text = used(PLATES, 2, "time.end=1", "title=longer")
+    assert "decomposition.pz=2" in tuned_case.values and "pz 2, solver auto" in text
+    assert load_case(PLATES, tuned_case.values).decomposition.counts == (1, 1, 2)  # type: ignore[attr-defined]
     for ranks, override in ((4, "title=x"), (2, "grid.z.cells=30"), (2, "numerics.tolerance=1e-4")):
         assert used(PLATES, ranks, override)[0].values == []
 

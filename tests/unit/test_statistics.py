@@ -122,7 +122,7 @@ def test_the_file_opens_with_xarray_and_replaces_an_older_one(tmp_path: Path) ->
         path = write_statistics(data, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = xr.open_zarr(path)
-    with found:
-        assert found["u"].values.tolist() == [2.0] * 3
-    assert [one.name for one in tmp_path.iterdir()] == ["statistics.zarr"]
+        stored = xr.open_zarr(path)
+    with stored:
+        assert stored["u"].values.tolist() == [2.0] * 3
+    assert [path.name for path in tmp_path.iterdir()] == ["statistics.zarr"]

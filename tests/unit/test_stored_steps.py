@@ -73,8 +73,8 @@ def test_zarr_opens_them_without_a_warning_and_finds_the_numbers(store: Path) ->
                 array = group["c%2Fd"][str(block)]
                 names = array.metadata.dimension_names
                 assert names.index("component") == (0 if step else 3)
-                found = np.moveaxis(array[:], names.index("component"), 3)
-                np.testing.assert_array_equal(found, c[2 * block : 2 * block + 3])
+                components_last = np.moveaxis(array[:], names.index("component"), 3)
+                np.testing.assert_array_equal(components_last, c[2 * block : 2 * block + 3])
 
 
 def test_xarray_opens_a_field_whose_blocks_are_alike(store: Path) -> None:

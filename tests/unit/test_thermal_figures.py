@@ -53,9 +53,12 @@ def planes_of(case: ThermalCase) -> list[Plane]:
     """The planes of the initial fields, on one rank."""
     solver = ThermalSolver(case, MPI.COMM_SELF).begin()
     solver._update_derived()
-    found = [one for one in solver._arrays(False, output=True)]
+    declared = [array for array in solver._arrays(False, output=True)]
     arrays = [
-        one for name in ("velocity", "temperature", "fluid") for one in found if one.name == name
+        array
+        for name in ("velocity", "temperature", "fluid")
+        for array in declared
+        if array.name == name
     ]
     return planes(case, arrays, MPI.COMM_SELF)
 
@@ -65,7 +68,7 @@ def temperature(x: Any, y: Any, z: Any) -> Any:
 
 
 def labels(figure: Figure) -> set[str]:
-    shown = [one for axes in figure.axes for one in (axes, *axes.child_axes)]
+    shown = [shown_axes for axes in figure.axes for shown_axes in (axes, *axes.child_axes)]
     return {text for axes in shown for text in (axes.get_xlabel(), axes.get_ylabel())}
 
 
@@ -99,12 +102,12 @@ def test_lines_end_with_the_values_of_the_boundaries() -> None:
 def test_lines_and_pictures_leave_out_bodies() -> None:
     ball = {"shape": "sphere", "centre": [1.0, 0.6, 1.5], "radius": 0.3}
     case = case_of(bodies={"ball": ball})
-    found = planes_of(case)
-    for plane in found:
+    slices = planes_of(case)
+    for plane in slices:
         assert plane.fluid is not None
         assert 0 < (~plane.fluid).sum() < plane.fluid.size / 2
     assert focus(case) == pytest.approx([1.0, 0.6, 1.5])
-    for line in lines(case, found):
+    for line in lines(case, slices):
         at = focus(case)[line.axis]
         hidden = np.isnan(line.velocity[0])
         assert hidden[np.argmin(np.abs(line.positions - at))]
@@ -113,20 +116,20 @@ def test_lines_and_pictures_leave_out_bodies() -> None:
     metal = ball | {"conduction": {"temperature": {"conductivity": 3}}}
     case = case_of(bodies={"ball": metal})
     assert all(
-        np.isfinite(one.scalars["temperature"]).all() for one in lines(case, planes_of(case))
+        np.isfinite(line.scalars["temperature"]).all() for line in lines(case, planes_of(case))
     )
 
 
 def test_arrows_of_a_parallel_stream_are_spread_over_the_picture() -> None:
     case = case_of()
-    plane = next(one for one in planes_of(case) if one.axes == (0, 2))
+    plane = next(slice_plane for slice_plane in planes_of(case) if slice_plane.axes == (0, 2))
     assert plane.velocity is not None
     stream = np.zeros_like(plane.velocity)
     stream[0] = 1.0
     axes = pictures.plane(case, replace(plane, velocity=stream), "title").axes[0]
-    arrows = [one for one in axes.patches if isinstance(one, FancyArrowPatch)]
+    arrows = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
     # In lengths of the box, along the stream: uniform over 0.2 to 0.8 of each line.
-    places = np.sort([one._posA_posB[0][0] for one in arrows]) / 2.0
+    places = np.sort([arrow._posA_posB[0][0] for arrow in arrows]) / 2.0
     assert len(places) > 10
     assert np.diff(places, prepend=0.2, append=0.8).max() < 0.2
 
@@ -135,9 +138,9 @@ def test_streams_name_the_mask_of_bodies_and_what_they_conduct() -> None:
     ball = {"shape": "sphere", "centre": [1.0, 0.6, 1.5], "radius": 0.3}
     for body, conducted in ((ball, None), (ball | {"conduction": {"temperature": {}}}, True)):
         solver = ThermalSolver(case_of(bodies={"ball": body}), MPI.COMM_SELF).begin()
-        found = solver.attributes()
-        assert found["body_mask"] in solver.fields()
-        assert found.get("conducted") == (conducted and "temperature")
+        attributes = solver.attributes()
+        assert attributes["body_mask"] in solver.fields()
+        assert attributes.get("conducted") == (conducted and "temperature")
     assert "body_mask" not in ThermalSolver(case_of(), MPI.COMM_SELF).attributes()
 
 
@@ -145,7 +148,7 @@ def test_pictures_show_the_surroundings_of_small_bodies() -> None:
     small = {"shape": "sphere", "centre": [0.4, 0.6, 1.5], "radius": 0.1}
     grid = {"x": {"cells": 20, "length": 2}, "y": {"cells": 10}, "z": {"cells": 30, "length": 3}}
     case = case_of(bodies={"ball": small}, grid=grid)
-    plane = next(one for one in planes_of(case) if one.axes == (0, 2))
+    plane = next(slice_plane for slice_plane in planes_of(case) if slice_plane.axes == (0, 2))
     (left, right), (bottom, top) = window(case, plane)
     assert (left, right) == pytest.approx((0.0, 1.3))
     assert (bottom, top) == pytest.approx((0.6, 2.4))
@@ -177,11 +180,11 @@ def test_a_start_without_disturbances_is_noted_where_a_wake_would_shed() -> None
 
 def test_axes_and_legends_name_fields_and_units() -> None:
     case = case_of()
-    found = planes_of(case)
-    picture = pictures.plane(case, found[0], "title")
+    slices = planes_of(case)
+    picture = pictures.plane(case, slices[0], "title")
     assert {"$x$ [m]", "$z$ [m]", "temperature [K]", "speed [m/s]"} <= labels(picture)
     assert {"$x$ [m]", "$y$ [m]", "velocity [m/s]", "temperature [K]"} <= labels(
-        profiles.profiles(case, lines(case, found), "title")
+        profiles.profiles(case, lines(case, slices), "title")
     )
     times = np.linspace(0, 1, 9)
     values = {"energy": times, "flux/temperature/x-min": times, "force/ball/x": times}
@@ -192,7 +195,7 @@ def test_axes_and_legends_name_fields_and_units() -> None:
         "force / density [m$^4$/s$^2$]",
     }
     plain = case_of(units={})
-    assert labels(pictures.plane(plain, found[0], "title")) >= {"$x$", "speed", "temperature [K]"}
+    assert labels(pictures.plane(plain, slices[0], "title")) >= {"$x$", "speed", "temperature [K]"}
 
 
 def test_the_nusselt_number_of_conduction_is_one() -> None:
@@ -259,7 +262,7 @@ def test_averages_are_profiles_or_planes() -> None:
             name: ([*dims, *more], np.ones([*shape, *(3 for _ in more)]))
             for name, more in (("velocity", ["component"]), ("temperature", []))
         }
-        data |= {f"{name}_rms": one for name, one in data.items()}
+        data |= {f"{name}_rms": values for name, values in data.items()}
         coords = {name: centres[name] for name in dims}
         return xr.Dataset(data, coords, {"samples": 5})
 

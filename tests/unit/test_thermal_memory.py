@@ -46,8 +46,10 @@ def test_the_estimate_has_the_arrays_of_the_pressure_solver(name: str) -> None:
 
 def test_a_body_needs_an_iterative_solver_and_its_arrays() -> None:
     ball = {"ball": {"shape": "sphere", "centre": [0.5, 0.5, 0.5], "radius": 0.2}}
-    one, other = (ThermalSolver.estimate(case, 1) for case in (case_of(), case_of(bodies=ball)))
-    assert other.field_arrays > one.field_arrays + 6
+    without_body, other = (
+        ThermalSolver.estimate(case, 1) for case in (case_of(), case_of(bodies=ball))
+    )
+    assert other.field_arrays > without_body.field_arrays + 6
     assert other.memory_per_rank > 8 * CELLS**3 * other.field_arrays * 0.99
 
 
@@ -63,14 +65,14 @@ def test_velocity_at_cells_is_allocated_when_it_is_asked_for() -> None:
 
 def test_initial_fields_do_not_depend_on_their_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     case = case_of(9, initial={"velocity": [1, 0, 0], "noise": {"velocity": 0.2}})
-    found = []
+    velocities = []
     for size in (1, 200, 10**6):
         monkeypatch.setattr("uzushio.solvers.thermal.solver._SLAB", size)
         solver = ThermalSolver(case, MPI.COMM_SELF).begin()
-        found.append(np.array(solver.core.values("face_velocity", 0, 1)))
-    assert np.ptp(found[0]) > 0.1
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+        velocities.append(np.array(solver.core.values("face_velocity", 0, 1)))
+    assert np.ptp(velocities[0]) > 0.1
+    np.testing.assert_array_equal(velocities[0], velocities[1])
+    np.testing.assert_array_equal(velocities[0], velocities[2])
 
 
 def test_the_time_of_a_step_is_that_of_fewer_cells_by_the_cells_of_a_rank(

@@ -25,7 +25,9 @@ def stored_state(solver: ThermalSolver) -> StoredState:
         box = tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))
         return np.asarray(arrays[name][box])
 
-    return StoredState({name: one.shape for name, one in arrays.items()}, state.attributes, read)
+    return StoredState(
+        {name: values.shape for name, values in arrays.items()}, state.attributes, read
+    )
 
 
 def past_a_cylinder(**numerics: Any) -> ThermalCase:
@@ -100,7 +102,7 @@ def test_a_solver_that_stalls_at_the_restart_on_another_grid_is_named() -> None:
 def solves(solver: ThermalSolver) -> int:
     """Return how often a solver has solved for the pressure."""
     totals = solver.sections.totals()
-    return sum(one.calls for path, one in totals.items() if path[-1] == "pressure solver")
+    return sum(section.calls for path, section in totals.items() if path[-1] == "pressure solver")
 
 
 @pytest.mark.parametrize(("bodies", "at_start"), [({}, 1), ({"ball": BALL}, 4)])
@@ -131,8 +133,8 @@ def test_a_start_projects_once_and_a_restart_not_at_all(
     assert solves(again) == 0
     for solver in (first, again):
         solver.step()
-    one, other = (solver.core.values("face_velocity", 0, 0) for solver in (first, again))
-    np.testing.assert_array_equal(one, other)
+    velocity, other = (solver.core.values("face_velocity", 0, 0) for solver in (first, again))
+    np.testing.assert_array_equal(velocity, other)
 
 
 def test_the_estimate_of_memory_solves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

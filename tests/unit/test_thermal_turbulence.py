@@ -50,10 +50,10 @@ def velocities(of: ThermalCase) -> list[np.ndarray]:
 
 
 def widths(of: ThermalCase) -> list[np.ndarray]:
-    found = [np.diff(axis.positions()) for axis in of.grid.axes]
+    axis_widths = [np.diff(axis.positions()) for axis in of.grid.axes]
     return [
         width.reshape([-1 if axis == 2 - a else 1 for axis in range(3)])
-        for a, width in enumerate(found)
+        for a, width in enumerate(axis_widths)
     ]
 
 

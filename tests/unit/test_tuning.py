@@ -63,37 +63,37 @@ def test_pruning_keeps_the_best_point_within_the_error_factor(
     errors = data.draw(some.lists(error, min_size=count, max_size=count))
     space = Space(Line(costs, errors, trust * (1 + 1e-9)), MACHINE)
     best = min(range(count), key=costs.__getitem__)
-    assert (best,) in {one.key for one in space.remaining}
+    assert (best,) in {candidate.key for candidate in space.remaining}
 
 
 def test_pruning_drops_points_too_slow_for_any_error_within_the_trust() -> None:
     costs = [1.0, 3.9, 4.1, 50.0]
     space = Space(Line(costs, [1.0] * 4, 2.0), MACHINE)
-    assert [one.key for one in space.remaining] == [(0,), (1,)]
+    assert [candidate.key for candidate in space.remaining] == [(0,), (1,)]
     # With a larger error than declared the best point is pruned: the bound is sharp.
     assert (0,) not in {
-        one.key for one in Space(Line(costs, [5.0, 0.3, 1, 1], 2.0), MACHINE).remaining
+        candidate.key for candidate in Space(Line(costs, [5.0, 0.3, 1, 1], 2.0), MACHINE).remaining
     }
 
 
 def test_the_space_has_all_allowed_points_and_one_value_of_inactive_parameters() -> None:
     subject = Waves()
     expected = set()
-    names = [one.name for one in subject.parameters]
-    for values in itertools.product(*(one.values for one in subject.parameters)):
+    names = [parameter.name for parameter in subject.parameters]
+    for values in itertools.product(*(parameter.values for parameter in subject.parameters)):
         point = dict(zip(names, values, strict=True))
         if point["blocking.scheme"] == "plain":
             point["blocking.steps"] = 1
         if int(point["blocking.steps"]) <= int(point["blocking.rows"]):
             expected.add(tuple(point.values()))
     space = Space(subject, MACHINE)
-    assert {one.key for one in space.all} == expected
+    assert {candidate.key for candidate in space.all} == expected
     assert space.key({"blocking.scheme": "plain", "blocking.steps": 8})[1] == 1
 
 
 def test_values_of_the_case_are_fixed_and_refused_by_the_rule_that_they_break() -> None:
     space = Space(Waves(), MACHINE, {"blocking.steps": 12, "blocking.scheme": "slanted"})
-    assert {one.key[:2] for one in space.all} == {("slanted", 12)}
+    assert {candidate.key[:2] for candidate in space.all} == {("slanted", 12)}
     assert space.default().key[:3] == ("slanted", 12, 32)
     with pytest.raises(TuningError, match="blocks of 24 steps need tiles of 24 rows, not 8"):
         Space(Waves(), MACHINE, {"blocking.steps": 24, "blocking.rows": 8})
@@ -103,7 +103,7 @@ def test_neighbours_are_one_step_away() -> None:
     space = Space(Waves(), MACHINE)
     space.prune(math.inf)
     here = ("slanted", 6, 16, 2, 1)
-    near = {one.key for one in space.neighbours(here)}
+    near = {candidate.key for candidate in space.neighbours(here)}
     assert ("slanted", 8, 16, 2, 1) in near and ("slanted", 3, 16, 2, 1) in near
     assert ("slanted", 2, 16, 2, 1) not in near and ("slanted", 8, 32, 2, 1) not in near
     assert ("diamond", 6, 16, 2, 1) in near and ("slanted", 6, 16, 2, 2) in near
@@ -125,8 +125,8 @@ def test_the_minimum_time_finds_the_fastest_point_where_the_mean_does_not() -> N
 
     entries = [RaceEntry(fast), RaceEntry(slow)]
     race(Simulated(subject, seconds), entries, 8, random.Random(0), lambda _: None)
-    means = [statistics.mean(one.seconds) for one in entries]
-    medians = [statistics.median(one.seconds) for one in entries]
+    means = [statistics.mean(entry.seconds) for entry in entries]
+    medians = [statistics.median(entry.seconds) for entry in entries]
     assert means[0] > means[1] and medians[0] > medians[1]
     assert entries[0].best < entries[1].best
     assert entries[0].best == pytest.approx(subject.cost(fast), rel=0.05)
@@ -160,7 +160,7 @@ def test_slow_points_are_dropped_after_two_rounds_and_failed_ones_at_once() -> N
     entries = [RaceEntry(fast), RaceEntry(slow), RaceEntry(bad), RaceEntry(slow, always_timed=True)]
     bench = Simulated(subject)
     race(bench, entries, 5, random.Random(0), lambda _: None)
-    assert [len(one.seconds) for one in entries] == [5, 2, 0, 5]
+    assert [len(entry.seconds) for entry in entries] == [5, 2, 0, 5]
     assert entries[2].failure == "these steps cannot be run."
 
 
@@ -183,7 +183,7 @@ def search(
 
 def lower_bound(subject: Waves) -> float:
     space = Space(subject, MACHINE)
-    return min(subject.cost(space.point(one.key)) for one in space.all)
+    return min(subject.cost(space.point(candidate.key)) for candidate in space.all)
 
 
 def baseline_drift(seed: int) -> Callable[[Point, float, float], float]:
@@ -215,9 +215,10 @@ def test_the_search_beats_a_random_one_of_equal_budget(tmp_path: Path) -> None:
         folder.mkdir()
         outcome = search(folder, subject, Simulated(subject), 20, seed)
         assert len(outcome.guided) == len(outcome.random) == 20
-        assert len({one.key for one in outcome.guided}) == 20
+        assert len({trial.key for trial in outcome.guided}) == 20
         gains.append(
-            min(one.best for one in outcome.random) / min(one.best for one in outcome.guided)
+            min(trial.best for trial in outcome.random)
+            / min(trial.best for trial in outcome.guided)
         )
     assert all(gain >= 1.0 for gain in gains)
     assert statistics.mean(gains) > 1.05
@@ -231,8 +232,8 @@ def test_parameters_are_off_unless_a_gain_is_measured(tmp_path: Path) -> None:
         outcome = search(folder, subject, Simulated(subject, baseline_drift(1)))
         assert outcome.chosen.key[4] == groups
         # For any prediction, the point was measured.
-        assert any(one.key[4] == 2 for one in outcome.guided[:4])
-        assert any(one.key[4] == 1 for one in outcome.finalists)
+        assert any(trial.key[4] == 2 for trial in outcome.guided[:4])
+        assert any(trial.key[4] == 1 for trial in outcome.finalists)
 
 
 def test_a_gain_within_the_noise_is_not_worth_a_change() -> None:
@@ -255,18 +256,18 @@ def test_a_model_with_a_larger_error_than_declared_prunes_less(tmp_path: Path) -
             return self.cost(point) * (1.0 + 0.5 * int(point["blocking.threads"]) ** 2)
 
     subject = Wrong()
-    assert all(one.key[3] == 1 for one in Space(subject, MACHINE).remaining)
+    assert all(candidate.key[3] == 1 for candidate in Space(subject, MACHINE).remaining)
     blind = search(tmp_path, subject, Simulated(subject), 40, baseline=False)
     assert blind.chosen.key[3] == 1  # all measurements agreed with the model
     subject.trust = 1.15
     narrow = Space(subject, MACHINE)
-    assert {one.key[3] for one in narrow.remaining} == {1, 2}
+    assert {candidate.key[3] for candidate in narrow.remaining} == {1, 2}
     (tmp_path / "2").mkdir()
     outcome = search(tmp_path / "2", subject, Simulated(subject), 40)
     assert outcome.chosen.key[3] == 2
     assert outcome.model_error > 1.4
-    known = {one.key for one in narrow.remaining}
-    assert any(one.key not in known for one in outcome.guided)
+    known = {candidate.key for candidate in narrow.remaining}
+    assert any(trial.key not in known for trial in outcome.guided)
 
 
 def test_a_killed_tuning_continues_with_the_same_trials(tmp_path: Path) -> None:
@@ -285,7 +286,9 @@ def test_a_killed_tuning_continues_with_the_same_trials(tmp_path: Path) -> None:
         second = Simulated(subject)
         outcome = search(folder, subject, second)
         for mine, other in ((outcome.guided, expected.guided), (outcome.random, expected.random)):
-            assert [(one.key, one.by) for one in mine] == [(one.key, one.by) for one in other]
+            assert [(trial.key, trial.by) for trial in mine] == [
+                (trial.key, trial.by) for trial in other
+            ]
         assert outcome.chosen == expected.chosen
         # Not one repetition was made twice.
         assert len(first.runs) + len(second.runs) == len(whole.runs)
@@ -294,7 +297,7 @@ def test_a_killed_tuning_continues_with_the_same_trials(tmp_path: Path) -> None:
     assert third.runs == []
     more = Simulated(subject)
     longer = search(tmp_path / "whole", subject, more, trials=32)
-    assert [one.key for one in longer.guided[:24]] == [one.key for one in expected.guided]
+    assert [trial.key for trial in longer.guided[:24]] == [trial.key for trial in expected.guided]
     assert len(longer.guided) == 32 and more.runs
 
 
@@ -322,7 +325,7 @@ def test_a_damaged_journal_is_reported_with_advice(tmp_path: Path, damage: str) 
 def test_points_that_fail_are_left_out_and_the_rest_is_tuned(tmp_path: Path) -> None:
     subject = Waves(trouble={"fails": [4, 6, 8]})
     outcome = search(tmp_path, subject, Simulated(subject))
-    assert any(one.failure for one in (*outcome.guided, *outcome.random))
+    assert any(trial.failure for trial in (*outcome.guided, *outcome.random))
     assert outcome.chosen.key[1] not in (4, 6, 8)
     assert outcome.default.best / outcome.chosen.best > 1.5
 
@@ -361,7 +364,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache/uzushio"
 
 
-def found(**values: object) -> TuningResult:
+def tuning_result(**values: object) -> TuningResult:
     tuned = Waves().default() | {"blocking.scheme": "slanted", "blocking.steps": 8} | values
     return TuningResult(tuned, 1.0, 1.5, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0")
 
@@ -371,8 +374,8 @@ def test_results_are_valid_only_for_this_machine_number_of_ranks_and_size(
 ) -> None:
     subject = Waves(2)
     assert load_result(subject) is None
-    assert store_result(subject, found()) == cache / file_name(subject)
-    assert load_result(subject) == found()
+    assert store_result(subject, tuning_result()) == cache / file_name(subject)
+    assert load_result(subject) == tuning_result()
     assert load_result(Waves(1)) is None
     assert load_result(Waves(2, size=65)) is None
     assert [file.name for file in cache.iterdir()] == [file_name(subject)]
@@ -382,7 +385,7 @@ def test_results_are_valid_only_for_this_machine_number_of_ranks_and_size(
 
 def test_damaged_files_and_files_of_other_versions_are_refused(cache: Path) -> None:
     subject = Waves(2)
-    store_result(subject, found())
+    store_result(subject, tuning_result())
     file = cache / file_name(subject)
     text = file.read_text()
     for wrong in (
@@ -405,16 +408,16 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert store_result(Waves(), found()) is None
+    assert store_result(Waves(), tuning_result()) is None
     assert load_result(Waves()) is None
 
 
 def test_values_of_the_case_are_not_combined_with_values_tuned_for_others() -> None:
     subject = Waves(2)
-    chosen, text = choose_kept(Declared(subject, {"blocking.steps": 8}, True), found())
+    chosen, text = choose_kept(Declared(subject, {"blocking.steps": 8}, True), tuning_result())
     assert "blocking.steps" not in chosen and chosen["blocking.scheme"] == "slanted"
     assert "1.50 x" in text and "--no-tuned" in text
-    chosen, text = choose_kept(Declared(subject, {"blocking.steps": 4}, True), found())
+    chosen, text = choose_kept(Declared(subject, {"blocking.steps": 4}, True), tuning_result())
     assert chosen == {} and "they need steps 8, and the case sets steps 4" in text
     chosen, text = choose_kept(Declared(subject, {}, True), None)
     assert chosen == {} and "There are no tuned values for 2 ranks" in text

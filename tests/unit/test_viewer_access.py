@@ -139,16 +139,16 @@ def test_the_holder_of_the_token_file_obtains_further_addresses(tmp_path: Path) 
     with Gateway(Exchange(), token_file=path, title="a run", page=tmp_path) as gateway:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-        found = TokenFile.read(path)
-        assert found.title == "a run" and len(bytes.fromhex(found.token)) == 32
-        address = found.address()
+        token_file = TokenFile.read(path)
+        assert token_file.title == "a run" and len(bytes.fromhex(token_file.token)) == 32
+        address = token_file.address()
         assert address.startswith(f"http://127.0.0.1:{gateway.port}/#token=")
-        assert found.token not in address and address != found.address()
+        assert token_file.token not in address and address != token_file.address()
         with pytest.raises(ViewerError, match="refuses"):
-            TokenFile(found.listening, found.origin, "0" * 64).address()
+            TokenFile(token_file.listening, token_file.origin, "0" * 64).address()
     assert not path.exists()
     with pytest.raises(ViewerError, match="it has ended"):
-        found.address(1.0)
+        token_file.address(1.0)
     with pytest.raises(ViewerError, match="not the file of a live view"):
         TokenFile.read(path)
 

@@ -144,7 +144,7 @@ def test_another_camera_size_or_title_reads_plans_and_derives_nothing(
         pictures.append(page.picture(view(*layers, title="another"), twice))
         pictures.append(page.picture(view(*layers, size=(48, 32)), twice, final=False))
         assert calls == before
-        assert not any(np.array_equal(first.pixels, one.pixels) for one in pictures)
+        assert not any(np.array_equal(first.pixels, picture.pixels) for picture in pictures)
         again = page.picture(view(*layers), twice)
         np.testing.assert_array_equal(again.pixels, first.pixels)
 
@@ -155,13 +155,13 @@ def test_limits_that_follow_smoothly_stay_while_a_step_is_drawn_again(store: Pat
     layers = ({**SLICE, "color": {"follow": "smooth"}},)
 
     def work(page: Driver) -> None:
-        found = [
+        limits = [
             page.picture(view(*layers, camera={"azimuth": n}), step=step).limits["u"]
             for step in (0, 1)
             for n in (0.0, 5.0, 10.0)
         ]
-        assert found[:3] == [pytest.approx((2.0, 5.0))] * 3
-        assert found[3:] == [pytest.approx((2.2, 5.2))] * 3  # a fifth of the way
+        assert limits[:3] == [pytest.approx((2.0, 5.0))] * 3
+        assert limits[3:] == [pytest.approx((2.2, 5.2))] * 3  # a fifth of the way
 
     on_store(store, work)
 
@@ -257,12 +257,12 @@ def test_a_mistake_in_a_derived_field_concerns_only_the_views_that_use_it(store:
 
 def test_two_views_have_their_own_sources_cameras_and_steps(store: Path) -> None:
     def work(page: Driver) -> None:
-        one = page.picture(view({**SLICE, "field": "s"}), {"s": "u"}, "a")
+        picture = page.picture(view({**SLICE, "field": "s"}), {"s": "u"}, "a")
         other = page.picture(view({**SLICE, "field": "s"}), {"s": "-u"}, "b", step=1)
-        assert one.limits["s"] == pytest.approx((7.0, 10.0))
+        assert picture.limits["s"] == pytest.approx((7.0, 10.0))
         assert other.limits["s"] == pytest.approx((-6.0, -3.0))
         again = page.picture(view({**SLICE, "field": "s"}), {"s": "u"}, "a")
-        np.testing.assert_array_equal(again.pixels, one.pixels)
+        np.testing.assert_array_equal(again.pixels, picture.pixels)
 
     on_store(store, work)
 
@@ -274,15 +274,15 @@ def drawn_by_default(writer_fields: Callable[[Any], None], folder: Path) -> Any:
     path = folder / "made.zarr"
     with staging.open("made", None, {"engine": "file", "file": {"folder": str(path)}}) as writer:
         writer_fields(writer)
-    found: list[Any] = []
+    pictures: list[Any] = []
 
     def work(page: Driver) -> None:
         page.until(lambda: page.description is not None, "description")
         assert page.description is not None
-        found.append(page.picture({**page.description.start, "size": SIZE}))
+        pictures.append(page.picture({**page.description.start, "size": SIZE}))
 
     on_store(path, work)
-    return found[0]
+    return pictures[0]
 
 
 def colourful(picture: Any) -> bool:
@@ -442,14 +442,14 @@ def test_the_folder_of_a_run_to_come_is_awaited_until_it_publishes(
 
     monkeypatch.setattr(sources, "find", noted)
     with ThreadPoolExecutor() as pool:
-        found = pool.submit(sources.awaited_contact, str(run), 60.0)
+        awaited = pool.submit(sources.awaited_contact, str(run), 60.0)
         assert searched.wait(60.0)
         (run / "published").mkdir(parents=True)
         for _ in range(2):  # the folder is there, and nothing in it: the wait goes on
             searched.clear()
             assert searched.wait(60.0)
-        assert not found.done()
+        assert not awaited.done()
         with staging.open("live", None, {"engine": "tcp", "contact": str(contact)}):
-            assert found.result(60.0) == str(contact)
+            assert awaited.result(60.0) == str(contact)
     with pytest.raises(StagingError, match="none does not exist"):
         sources.awaited_contact(str(tmp_path / "none"), 0.2)

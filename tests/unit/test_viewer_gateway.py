@@ -67,8 +67,8 @@ def test_pictures_are_small_while_dragging_and_full_150_ms_after(tmp_path: Path)
         assert {frame.size for frame in moving} <= {(400, 300), (200, 150)}
         # Text has the same share of the picture.
         letters = letter_height(View.model_validate({**START, "size": (800, 600)}))
-        reduced = [one.settings for one in painter.requests if not one.final]
-        assert {one.text_size * 800 / one.size[0] for one in reduced} == {letters}
+        reduced = [request.settings for request in painter.requests if not request.final]
+        assert {settings.text_size * 800 / settings.size[0] for settings in reduced} == {letters}
         assert page.frames[-1].size == (800, 600)
         assert page.arrivals[-1] - last > 0.1
         # The newest revision was drawn each time, not each revision.
@@ -80,10 +80,10 @@ def test_pictures_are_small_while_dragging_and_full_150_ms_after(tmp_path: Path)
 
 def test_two_pages_have_two_views_and_one_follows_the_other(tmp_path: Path) -> None:
     async def run(browser: Browser, painter: Painter) -> None:
-        one, two = await browser.open(), await browser.open()
-        await asyncio.gather(one.shows(0), two.shows(0))
-        await asyncio.gather(one.patch("page1", 2, azimuth=50), two.patch("page2", 2, azimuth=90))
-        await asyncio.gather(one.shows(50), two.shows(90))
+        first, two = await browser.open(), await browser.open()
+        await asyncio.gather(first.shows(0), two.shows(0))
+        await asyncio.gather(first.patch("page1", 2, azimuth=50), two.patch("page2", 2, azimuth=90))
+        await asyncio.gather(first.shows(50), two.shows(90))
         await two.say(type="follow", view="page1")
         await two.shows(50)
         assert (await two.hear("viewers"))["views"] == {"page1": ["page1", "page2"]}
@@ -91,9 +91,9 @@ def test_two_pages_have_two_views_and_one_follows_the_other(tmp_path: Path) -> N
         base = two.last("view")["revision"]  # type: ignore[index]
         drawn = len(painter.requests)
         await two.patch("page1", base, azimuth=70)  # who follows may also turn the view
-        await asyncio.gather(one.shows(70), two.shows(70))
+        await asyncio.gather(first.shows(70), two.shows(70))
         assert len(painter.requests) == drawn + 1
-        assert (await one.hear("view"))["changed_by"] == "page2"
+        assert (await first.hear("view"))["changed_by"] == "page2"
         await two.say(type="follow", view=None)
         await two.shows(90)
         await two.say(type="follow", view="nobody")
@@ -104,13 +104,13 @@ def test_two_pages_have_two_views_and_one_follows_the_other(tmp_path: Path) -> N
 
 def test_a_change_of_what_another_page_has_changed_is_refused(tmp_path: Path) -> None:
     async def run(browser: Browser, painter: Painter) -> None:
-        one, two = await browser.open(), await browser.open()
+        first, two = await browser.open(), await browser.open()
         await two.say(type="follow", view="page1")
         await two.until(lambda: (two.last("view") or {}).get("view") == "page1")
         base = two.last("view")["revision"]  # type: ignore[index]
         for azimuth in (10, 20, 30):  # one's own changes are no conflict
-            await one.patch("page1", base, azimuth=azimuth)
-        await one.shows(30)
+            await first.patch("page1", base, azimuth=azimuth)
+        await first.shows(30)
         two.told.clear()
         await two.patch("page1", base, azimuth=100, zoom=2)
         error = await two.hear("error")
@@ -120,7 +120,7 @@ def test_a_change_of_what_another_page_has_changed_is_refused(tmp_path: Path) ->
         assert view["settings"]["camera"] == {"azimuth": 30.0}  # nor is the zoom applied
         await two.patch("page1", base, zoom=2)  # another key
         await two.patch("page1", view["revision"], azimuth=100)
-        await asyncio.gather(one.shows(100), two.shows(100))
+        await asyncio.gather(first.shows(100), two.shows(100))
 
     live(run, tmp_path)
 
@@ -405,9 +405,11 @@ def test_read_only_pages_do_not_keep_out_others(tmp_path: Path) -> None:
             async with browser.post("login", json={"token": address.partition("#token=")[2]}):
                 pages = [await browser.open(wait=False) for _ in range(4)]
             clients = browser.gateway._session.clients
-            await asyncio.gather(*(one.until(lambda p=one: p.closed or p.told) for one in pages))
+            await asyncio.gather(
+                *(reader.until(lambda p=reader: p.closed or p.told) for reader in pages)
+            )
             assert len(clients) == expected
-            assert sum(one.closed is None for one in pages) == 2
+            assert sum(reader.closed is None for reader in pages) == 2
 
     live(run, tmp_path, limits=Limits(clients=4))
 
@@ -447,7 +449,11 @@ def test_a_page_that_reads_nothing_delays_no_other(
         assert len(slow) == 2
         for client in slow:
             assert client.link.in_flight <= 2 and len(client._outbox) <= 8
-        held = [one for one in gc.get_objects() if isinstance(one, encoder.EncodedPicture)]
+        held = [
+            candidate
+            for candidate in gc.get_objects()
+            if isinstance(candidate, encoder.EncodedPicture)
+        ]
         assert len(held) <= 4 < painter.step  # the newest, and those that are being sent
         stalled.close()
         await silent.say(type="ack", sequence=silent.frames[-1].sequence)

@@ -94,9 +94,9 @@ def request(view: str = "a", revision: int = 1, **more: object) -> DrawRequest:
 
 
 def ready(exchange: Exchange, *requests: DrawRequest) -> None:
-    for one in requests:
-        exchange.want(one)
-        exchange.set_ready(one.view, True)
+    for wanted in requests:
+        exchange.want(wanted)
+        exchange.set_ready(wanted.view, True)
 
 
 def test_a_request_is_due_once_until_revision_step_or_credit_change() -> None:
@@ -123,13 +123,13 @@ def test_views_take_turns() -> None:
     exchange = Exchange()
     exchange.advance(1)
     ready(exchange, request("a"), request("b"), request("c"))
-    found = []
+    views_drawn = []
     for revision in range(2, 8):
         taken = exchange.take(0.0)
         assert taken is not None
-        found.append(taken.view)
+        views_drawn.append(taken.view)
         exchange.want(request("a", revision))
-    assert found == ["a", "b", "c", "a", "a", "a"]
+    assert views_drawn == ["a", "b", "c", "a", "a", "a"]
 
 
 def test_only_the_values_under_the_pointer_are_due_when_the_picture_is_drawn() -> None:
@@ -192,7 +192,7 @@ def test_a_frame_holds_header_and_picture(channels: int) -> None:
     frame = Frame.of(encode(drawn, 7, FINAL))
     assert (frame.sequence, frame.revision, frame.step, frame.time) == (7, 2**40, -3, 1.5)
     assert frame.size == (80, 60) and frame.final and frame.seconds[:3] == (1.0, 2.0, 3.0)
-    found = np.asarray(Image.open(io.BytesIO(frame.data)).convert("RGB")).astype(int)
-    assert np.abs(found - pixels[..., :3]).max() <= 12
-    assert np.abs(found - pixels[..., :3]).mean() < 1.5
+    shown = np.asarray(Image.open(io.BytesIO(frame.data)).convert("RGB")).astype(int)
+    assert np.abs(shown - pixels[..., :3]).max() <= 12
+    assert np.abs(shown - pixels[..., :3]).mean() < 1.5
     assert not Frame.of(encode(drawn, 7, GOOD)).final

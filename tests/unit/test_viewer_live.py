@@ -56,13 +56,13 @@ def on_stream(folder: Path, work: Callable[[Driver, Solver], None], **more: Any)
     contact = folder / "flow.contact"
     solver = Solver(contact)
 
-    def both(page: Driver) -> None:
+    def work_and_close(page: Driver) -> None:
         try:
             work(page, solver)
         finally:
             solver.writer.close()
 
-    run_viewer(str(contact), MPI.COMM_SELF, both, **more)
+    run_viewer(str(contact), MPI.COMM_SELF, work_and_close, **more)
 
 
 def shown(page: Driver, step: int) -> None:

@@ -58,7 +58,7 @@ def requested(
 ) -> PlotRequest:
     known = TypeAdapter(dict[str, SourceSettings]).validate_python(dict(sources or {}))
     return PlotRequest(
-        known, {name: PlotSettings.model_validate(one) for name, one in plots.items()}
+        known, {name: PlotSettings.model_validate(settings) for name, settings in plots.items()}
     )
 
 
@@ -66,13 +66,13 @@ def on_stream(folder: Path, work: Callable[[Driver, Writer], None]) -> None:
     contact = folder / "flow.contact"
     writer = opened(engine="tcp", contact=str(contact))
 
-    def both(page: Driver) -> None:
+    def work_and_close(page: Driver) -> None:
         try:
             work(page, writer)
         finally:
             writer.close()
 
-    run_viewer(str(contact), MPI.COMM_SELF, both)
+    run_viewer(str(contact), MPI.COMM_SELF, work_and_close)
 
 
 def of_step(page: Driver, name: str, step: int) -> PlotState:
@@ -95,7 +95,7 @@ def test_figures_series_and_profiles_have_the_numbers_of_the_steps(tmp_path: Pat
         np.testing.assert_array_equal(curve.y, [cfl_of(step) for step in steps])
         series = of_step(page, "s", 3).chart
         assert series is not None
-        assert [one.name for one in series.curves] == ["mean(u)", "max(u)"]
+        assert [curve.name for curve in series.curves] == ["mean(u)", "max(u)"]
         np.testing.assert_allclose(series.curves[0].y, 0.5 + steps**2, rtol=1e-14)
         np.testing.assert_array_equal(series.curves[1].y, 1.0 + steps**2)
         profile = page.plots["p"]
@@ -125,8 +125,8 @@ def test_a_plot_that_is_added_later_begins_there_and_the_others_go_on(tmp_path: 
         page.until(lambda: "v" in page.plots, "the plot")
         assert page.plots["v"].text == "The next step brings the curves."  # v was not kept
         publish(writer, 2)
-        found = {name: of_step(page, name, 2).chart for name in ("s", "v")}
-        assert [len(found[name].curves[0].x) for name in ("s", "v")] == [3, 1]  # type: ignore[union-attr]
+        charts = {name: of_step(page, name, 2).chart for name in ("s", "v")}
+        assert [len(charts[name].curves[0].x) for name in ("s", "v")] == [3, 1]  # type: ignore[union-attr]
         page.exchange.want_plots(requested({"k": spectrum}, {"twice": "2 * u"}))
         of_step(page, "k", 2)  # u was kept
         publish(writer, 3)

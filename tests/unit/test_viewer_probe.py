@@ -62,8 +62,8 @@ def test_the_pointer_on_a_slice_gives_the_place_and_the_value_there(
 def test_the_pointer_on_an_isosurface_gives_its_value(store: Path) -> None:
     def work(page: Driver) -> None:
         layers = ({"kind": "isosurface", "field": "u", "values": [8.5]},)
-        found = page.picture(view(*layers), probe=(0.42, 0.5)).probe
-        assert found is not None and found.values["u"] == pytest.approx(8.5, abs=1e-6)
+        probed = page.picture(view(*layers), probe=(0.42, 0.5)).probe
+        assert probed is not None and probed.values["u"] == pytest.approx(8.5, abs=1e-6)
 
     on_store(store, work)
 
@@ -73,8 +73,8 @@ def test_the_pointer_finds_nothing_on_what_planes_leave_out(store: Path, sheared
         for invert in (False, True):
             clip = {"normal": "x", "at": 0.5, "invert": invert}
             picture = page.picture(view(camera="top", clip=clip), probe=(0.45, 0.5))
-            found = [picture.probe, page.probe(replace(picture.request, probe=(0.55, 0.5)))]
-            assert [one is not None and one.position is not None for one in found] == [
+            probes = [picture.probe, page.probe(replace(picture.request, probe=(0.55, 0.5)))]
+            assert [value is not None and value.position is not None for value in probes] == [
                 not invert,
                 invert,
             ]
@@ -113,15 +113,15 @@ def test_the_pointer_on_curvilinear_zones_gives_the_place_and_the_value(
     def work(page: Driver) -> None:
         camera = {"direction": [-1, 0.2, -1]}
         for place in ((0.4, 0.5), (0.6, 0.5), (0.5, 0.55)):
-            found = page.picture(view(layers[kind], camera=camera), probe=place).probe
-            assert found is not None and found.position is not None
-            x, y, z = found.position
+            probed = page.picture(view(layers[kind], camera=camera), probe=place).probe
+            assert probed is not None and probed.position is not None
+            x, y, z = probed.position
             assert 0 <= y <= 2
             if kind == "slice":
                 assert z == pytest.approx(0.5)
-            assert found.values["u"] == pytest.approx(x - 0.3 * z, abs=1e-6)
+            assert probed.values["u"] == pytest.approx(x - 0.3 * z, abs=1e-6)
             if kind == "isosurface":
-                assert found.values["u"] == pytest.approx(0.4, abs=1e-6)
+                assert probed.values["u"] == pytest.approx(0.4, abs=1e-6)
         assert page.picture(view(camera=camera), probe=(0.01, 0.01)).probe.position is None  # type: ignore[union-attr]
 
     on_store(sheared, work)

@@ -85,9 +85,9 @@ def test_a_movie_has_the_first_full_picture_of_each_step(tmp_path: Path) -> None
             while recording.busy:
                 await asyncio.sleep(0.01)
 
-    found = recorded(work, tmp_path / "a.mp4")
-    assert len(found) == len(shades)
-    for pixels, (step, shade) in zip(found, shades.items(), strict=True):
+    pictures = recorded(work, tmp_path / "a.mp4")
+    assert len(pictures) == len(shades)
+    for pixels, (step, shade) in zip(pictures, shades.items(), strict=True):
         expected = picture(step, shade).pixels
         assert np.abs(pixels.astype(int) - expected).max() <= TOLERANCE
 
@@ -105,9 +105,9 @@ def test_at_a_constant_rate_the_movie_is_as_long_as_the_recording(tmp_path: Path
         await asyncio.sleep(0.4)
         lasted = time.monotonic() - began
 
-    found = recorded(work, tmp_path / "a.mp4", every="time", fps=20.0)
-    assert 1 < len(found) <= 20 * lasted + 2
-    levels = [int(pixels[-1, -1, 0]) for pixels in found]
+    pictures = recorded(work, tmp_path / "a.mp4", every="time", fps=20.0)
+    assert 1 < len(pictures) <= 20 * lasted + 2
+    levels = [int(pixels[-1, -1, 0]) for pixels in pictures]
     assert levels == sorted(levels)
     assert levels[0] == pytest.approx(60, abs=TOLERANCE)
     assert levels[-1] == pytest.approx(160, abs=TOLERANCE)
@@ -147,9 +147,9 @@ def test_a_movie_ends_at_its_limit_and_says_so(tmp_path: Path, limit: dict[str, 
                 await asyncio.sleep(0.01)
         assert "maximum" in recording.text and recording.state != "recording"
 
-    found = recorded(work, tmp_path / "a.mp4", **limit)
+    pictures = recorded(work, tmp_path / "a.mp4", **limit)
     # Up to two pictures were waiting when the limit was reached.
-    assert len(found) <= limit.get("max_pictures", 10) + 2
+    assert len(pictures) <= limit.get("max_pictures", 10) + 2
 
 
 def test_a_recording_without_a_picture_makes_no_movie() -> None:
@@ -168,9 +168,9 @@ def test_a_recording_without_a_picture_makes_no_movie() -> None:
 def test_a_picture_of_another_shape_is_fitted() -> None:
     pixels = np.zeros((10, 20, 4), np.uint8)
     pixels[:, 5:] = 200
-    found = fitted(pixels, (40, 40))
-    assert found.shape == (40, 40, 3)
-    assert (found[:9] == 0).all() and (found[15:25, 20:] == 200).all()
+    fitted_pixels = fitted(pixels, (40, 40))
+    assert fitted_pixels.shape == (40, 40, 3)
+    assert (fitted_pixels[:9] == 0).all() and (fitted_pixels[15:25, 20:] == 200).all()
 
 
 def test_a_page_records_and_fetches_its_movie_once(tmp_path: Path) -> None:
@@ -210,11 +210,11 @@ def test_a_page_records_and_fetches_its_movie_once(tmp_path: Path) -> None:
             assert answer.status == 404
 
     live(work, tmp_path)
-    found = decoded(tmp_path / "a.mp4")
+    pictures = decoded(tmp_path / "a.mp4")
     # Each step has at first the azimuth of the step before.
     expected = [0, *shades[:-1]]
-    assert [pixels.shape for pixels in found] == [(64, 96, 3)] * len(shades)
-    assert [int(pixels.mean()) for pixels in found] == pytest.approx(expected, abs=TOLERANCE)
+    assert [pixels.shape for pixels in pictures] == [(64, 96, 3)] * len(shades)
+    assert [int(pixels.mean()) for pixels in pictures] == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_a_page_that_leaves_or_is_lost_leaves_no_file(tmp_path: Path, folder: Path) -> None:

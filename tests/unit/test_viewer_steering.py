@@ -62,9 +62,9 @@ def test_a_page_reads_only_until_it_has_the_right_to_steer(tmp_path: Path) -> No
         page = await browser.open()
         assert "no run to steer" in await refused(page, 1, {"request": "hold"})
         painter.exchange.report_steering(RUN)
-        found = await page.hear("steering")
-        assert found["state"]["parameters"]["cfl"]["value"] == 0.3
-        assert (found["holder"], found["confirmed"]) == (None, False)
+        message = await page.hear("steering")
+        assert message["state"]["parameters"]["cfl"]["value"] == 0.3
+        assert (message["holder"], message["confirmed"]) == (None, False)
         for number, request in enumerate((SET, {"request": "stop"}, {"request": "release"})):
             assert await refused(page, number, request) == "take the right to steer first"
         await ask(page, 5, {"request": "hold", "by": "another name"})
@@ -113,19 +113,19 @@ def test_a_request_of_another_form_is_refused(tmp_path: Path, request_: Any) -> 
 
 def test_one_page_at_a_time_holds_the_right_and_a_closed_page_returns_it(tmp_path: Path) -> None:
     async def run(browser: Browser, painter: Painter) -> None:
-        one, two = await browser.open(), await browser.open()
+        first, two = await browser.open(), await browser.open()
         painter.exchange.report_steering(RUN)
         await two.hear("steering")
-        await hold(one, 1, painter)
+        await hold(first, 1, painter)
         await two.until(lambda: (two.last("steering") or {}).get("holder") == "page1")
         for number, request in enumerate(({"request": "hold"}, SET, {"request": "release"})):
             assert await refused(two, number, request) == "page1 holds the right to steer"
-        await one.socket.close(code=WSCloseCode.GOING_AWAY)
+        await first.socket.close(code=WSCloseCode.GOING_AWAY)
         await two.until(lambda: (two.last("steering") or {}).get("holder") is None)
-        assert [one.request.request for one in await passed(painter)] == ["release"]
+        assert [sent.request.request for sent in await passed(painter)] == ["release"]
         await hold(two, 4, painter)
         await ask(two, 5, {"request": "release"})
-        assert [one.request.request for one in await passed(painter)] == ["release"]
+        assert [sent.request.request for sent in await passed(painter)] == ["release"]
 
     live(run, tmp_path)
 
@@ -146,11 +146,11 @@ def test_a_page_whose_connection_is_lost_keeps_the_right_for_a_while(
         await again.say(type="resume", key=key)
         await again.until(lambda: (again.last("steering") or {}).get("holder") == "page3")
         await ask(again, 2, SET)
-        assert [one.request.request for one in await passed(painter)] == ["set"]
+        assert [sent.request.request for sent in await passed(painter)] == ["set"]
         monkeypatch.setattr(steering_right, "GRACE_SECONDS", 0.05)
         await again.socket.close(code=WSCloseCode.OK)
         await other.until(lambda: (other.last("steering") or {"holder": 1})["holder"] is None)
-        assert [one.request.request for one in await passed(painter)] == ["release"]
+        assert [sent.request.request for sent in await passed(painter)] == ["release"]
 
     live(run, tmp_path)
 
@@ -166,7 +166,7 @@ def test_no_other_page_takes_the_right_or_the_view_of_a_page(tmp_path: Path) -> 
             assert thief.last("hello")["view"] != "page1"
             assert await refused(thief, 2, SET) == "page1 holds the right to steer"
         await ask(page, 3, SET)
-        assert [one.request.request for one in await passed(painter)] == ["set"]
+        assert [sent.request.request for sent in await passed(painter)] == ["set"]
 
     live(run, tmp_path)
 
@@ -238,8 +238,8 @@ class ScriptedSteps(Steps):
         return len(self.sent)
 
     def take_replies(self) -> dict[int, str]:
-        found, self.replies = self.replies, {}
-        return found
+        replies, self.replies = self.replies, {}
+        return replies
 
     def poll(self) -> None: ...
     def release(self) -> None: ...

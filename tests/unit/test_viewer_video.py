@@ -40,28 +40,28 @@ def decoded(frames: list[bytes]) -> list[np.ndarray]:
     decoder = av.CodecContext.create("h264", "r")
     decoder.flags |= 1 << 19  # low delay
     decoder.thread_count = 1
-    found = []
+    pictures = []
     for frame in frames:
         width, height = HEADER.unpack_from(frame)[8:10]
         (shown,) = decoder.decode(av.Packet(frame[HEADER_BYTES:]))
-        found.append(shown.to_ndarray(format="rgb24")[:height, :width])
-    return found
+        pictures.append(shown.to_ndarray(format="rgb24")[:height, :width])
+    return pictures
 
 
 @pytest.mark.parametrize("channels", [3, 4])
 def test_a_stream_has_the_pictures_and_one_key_frame(channels: int) -> None:
     encoder = VideoEncoder()
     pictures = [picture(number, channels=channels) for number in range(8)]
-    frames, first = zip(*(encoder.encode(one, one.step) for one in pictures), strict=True)
+    frames, first = zip(*(encoder.encode(drawn, drawn.step) for drawn in pictures), strict=True)
     assert first == (True,) + 7 * (False,)
     for number, frame in enumerate(frames):
         magic, codec, flags, _, sequence, revision, step, _, *size = HEADER.unpack_from(frame)[:10]
         assert (magic, codec, flags) == (b"UZF1", H264, 0 if number else KEY_FRAME)
         assert (sequence, revision, step, size) == (number, 7, number, [161, 91])
     assert max(map(len, frames[1:])) < 0.6 * len(frames[0])
-    for one, shown in zip(pictures, decoded(list(frames)), strict=True):
+    for sent, shown in zip(pictures, decoded(list(frames)), strict=True):
         # Colours have half the resolution: edges differ, surfaces do not.
-        error = np.abs(shown.astype(int) - one.pixels[..., :3])
+        error = np.abs(shown.astype(int) - sent.pixels[..., :3])
         assert error.mean() < 3.0 and np.median(error) <= 2
 
 
@@ -147,12 +147,12 @@ async def drag(page: Page, azimuths: range) -> None:
 
 def videos(page: Page) -> list[bool]:
     """Return of each frame of H.264 whether it is a key frame."""
-    return [one.key for one in page.frames if one.codec == H264]
+    return [frame.key for frame in page.frames if frame.codec == H264]
 
 
 def open_encoders() -> int:
-    found = (one for one in gc.get_objects() if isinstance(one, VideoEncoder))
-    return sum(one._codec is not None for one in found)
+    encoders = (candidate for candidate in gc.get_objects() if isinstance(candidate, VideoEncoder))
+    return sum(encoder_object._codec is not None for encoder_object in encoders)
 
 
 @pytest.mark.usefixtures("video_always")
@@ -169,10 +169,12 @@ def test_pictures_while_dragging_are_h264_and_at_rest_jpeg(tmp_path: Path) -> No
         keys = videos(page)
         assert len(keys) >= 8 and keys[0]
         # A key frame comes with another size alone.
-        sizes = [one.size for one in page.frames if one.codec == H264]
-        assert keys[1:] == [one != other for one, other in pairwise(sizes)]
-        frames = [one.whole for one in page.frames if one.codec == H264]
-        shades = [int(one[one.shape[0] // 2, one.shape[1] // 2, 0]) for one in decoded(frames)]
+        sizes = [frame.size for frame in page.frames if frame.codec == H264]
+        assert keys[1:] == [size != other for size, other in pairwise(sizes)]
+        frames = [frame.whole for frame in page.frames if frame.codec == H264]
+        shades = [
+            int(pixels[pixels.shape[0] // 2, pixels.shape[1] // 2, 0]) for pixels in decoded(frames)
+        ]
         assert all(19 <= shade <= 96 for shade in shades) and shades == sorted(shades)
 
         await page.say(type="video", decodes=False)
@@ -190,8 +192,8 @@ def test_a_page_that_connects_again_or_follows_begins_with_a_key_frame(tmp_path:
     async def run(browser: Browser, painter: Painter) -> None:
         page = await browser.open(width=320, height=200)
         other = await browser.open(follow="page1")
-        for one in (page, other):
-            await one.say(type="video", decodes=True)
+        for video_page in (page, other):
+            await video_page.say(type="video", decodes=True)
         await asyncio.gather(page.shows(0), other.shows(0))
         await drag(page, range(10, 40, 5))
         await page.shows(35)

@@ -38,9 +38,9 @@ def channel(**fields: Any) -> Made:
 def rows(path: Path) -> Any:
     """A table as NumPy reads it; names may hold anything but commas."""
     names = path.read_text().splitlines()[0].split(",")
-    found = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-    assert found.shape[1] == len(names)
-    return dict(zip(names, found.T, strict=True))
+    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    assert table.shape[1] == len(names)
+    return dict(zip(names, table.T, strict=True))
 
 
 def series(made: Made, folder: Path, *measures: str) -> Any:
@@ -51,12 +51,12 @@ def series(made: Made, folder: Path, *measures: str) -> Any:
 
 def test_an_integral_over_a_stretched_mesh_is_exact_for_linear_fields(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: (1.0 + t) * z)
-    found = series(made, tmp_path, "integral", "mean", "min", "max")
+    columns = series(made, tmp_path, "integral", "mean", "min", "max")
     volume = 2.0 * (2.0 * np.pi) * (4.0 * np.pi)
-    np.testing.assert_allclose(found["integral(f)"], volume * (1.0 + found["time"]), rtol=1e-13)
-    np.testing.assert_allclose(found["mean(f)"], 1.0 + found["time"], rtol=1e-13)
-    np.testing.assert_array_equal(found["min(f)"], 0.0)
-    np.testing.assert_allclose(found["max(f)"], 2.0 * (1.0 + found["time"]), rtol=1e-15)
+    np.testing.assert_allclose(columns["integral(f)"], volume * (1.0 + columns["time"]), rtol=1e-13)
+    np.testing.assert_allclose(columns["mean(f)"], 1.0 + columns["time"], rtol=1e-13)
+    np.testing.assert_array_equal(columns["min(f)"], 0.0)
+    np.testing.assert_allclose(columns["max(f)"], 2.0 * (1.0 + columns["time"]), rtol=1e-15)
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -76,15 +76,15 @@ def test_elements_count_with_their_widths_and_vertices_with_half_of_those_around
 
 def test_means_over_a_period_are_exact_and_large_offsets_cost_no_digits(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: 1e8 + np.sin(3.0 * y) * np.cos(2.0 * x))
-    found = series(made, tmp_path, "std", "mean")
-    np.testing.assert_allclose(found["std(f)"], 0.5, rtol=1e-7)
-    np.testing.assert_allclose(found["mean(f)"], 1e8, rtol=1e-15)
+    columns = series(made, tmp_path, "std", "mean")
+    np.testing.assert_allclose(columns["std(f)"], 0.5, rtol=1e-7)
+    np.testing.assert_allclose(columns["mean(f)"], 1e8, rtol=1e-15)
 
 
 def test_a_nan_makes_nan_of_each_number(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: np.where((z == 0.0) & (t > 0.6), np.nan, z))
-    found = series(made, tmp_path, "mean", "rms", "std", "min", "max")
-    for name, column in found.items():
+    columns = series(made, tmp_path, "mean", "rms", "std", "min", "max")
+    for name, column in columns.items():
         if "(" in name:
             assert np.isnan(column[2]), name
             assert np.isfinite(column[:2]).all(), name
@@ -127,12 +127,12 @@ def test_a_spectrum_sums_up_to_the_mean_square(tmp_path: Path, along: str, count
         "plot", tmp_path, spectrum={"fields": ["f"], "along": along, "at": {"z": heights}}
     )
     made.run(action, STEPS[:1])
-    found = rows(tmp_path / "it.csv")
-    step = found["k"][1]
+    columns = rows(tmp_path / "it.csv")
+    step = columns["k"][1]
     assert step == pytest.approx(2 * np.pi / (count * (lines[2] if along == "x" else lines[1])[1]))
     for height in heights:
         plane = int(np.abs(STRETCHED - height).argmin())
-        spectrum = found[f"f at z = {STRETCHED[plane]:.4g}"]
+        spectrum = columns[f"f at z = {STRETCHED[plane]:.4g}"]
         assert spectrum.sum() * step == pytest.approx((noise[plane] ** 2).mean(), rel=1e-12)
 
 
@@ -140,11 +140,11 @@ def test_a_wave_is_in_the_spectrum_at_its_wave_number_with_half_its_square(tmp_p
     made = channel(f=lambda t, z, y, x: 3.0 * np.cos(1.5 * x + y))
     action = made.action("plot", tmp_path, spectrum={"fields": ["f"], "along": "x"})
     made.run(action, STEPS[:1])
-    found = rows(tmp_path / "it.csv")
-    place = int(found["f"].argmax())
-    assert found["k"][place] == pytest.approx(1.5)
-    assert found["f"][place] * found["k"][1] == pytest.approx(4.5, rel=1e-12)
-    assert np.delete(found["f"], place).max() < 1e-25
+    columns = rows(tmp_path / "it.csv")
+    place = int(columns["f"].argmax())
+    assert columns["k"][place] == pytest.approx(1.5)
+    assert columns["f"][place] * columns["k"][1] == pytest.approx(4.5, rel=1e-12)
+    assert np.delete(columns["f"], place).max() < 1e-25
 
 
 def test_a_plot_is_repeated_from_the_first_repeated_step(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ def test_a_plot_is_repeated_from_the_first_repeated_step(tmp_path: Path) -> None
     settings: Any = {"series": {"fields": ["f"], "reduce": "max"}}
     made.run(made.action("plot", tmp_path, **settings), STEPS)
     made.run(made.action("plot", tmp_path, **settings), [(10, 5.0), (30, 6.0)])
-    found = rows(tmp_path / "it.csv")
-    np.testing.assert_array_equal(found["step"], [0, 10, 30])
-    np.testing.assert_array_equal(found["max(f)"], [2.0, 7.0, 8.0])
+    columns = rows(tmp_path / "it.csv")
+    np.testing.assert_array_equal(columns["step"], [0, 10, 30])
+    np.testing.assert_array_equal(columns["max(f)"], [2.0, 7.0, 8.0])
     with pytest.raises(OutputError, match="has other columns than step, time, min"):
         made.run(made.action("plot", tmp_path, series={"fields": ["f"], "reduce": "min"}), STEPS)
 
@@ -198,11 +198,13 @@ def test_probes_are_exact_for_linear_fields_and_periodic(tmp_path: Path) -> None
     line = {"from": (0.0, 0.0, 0.0), "to": (0.0, 0.0, 2.0), "points": 11}
     action = made.action("probe", tmp_path, fields=["f", "g"], points=points, lines={"up": line})
     made.run(action, STEPS)
-    found = rows(tmp_path / "it.csv")
+    columns = rows(tmp_path / "it.csv")
     for name, (_, _, z) in points.items():
-        np.testing.assert_allclose(found[f"f at {name}"], 1.0 + 2.0 * z + found["time"], rtol=1e-14)
+        np.testing.assert_allclose(
+            columns[f"f at {name}"], 1.0 + 2.0 * z + columns["time"], rtol=1e-14
+        )
     between = 0.5 * (np.cos(PERIODIC[-1]) + 1.0)
-    np.testing.assert_allclose(found["g at seam"], between, rtol=1e-14)
+    np.testing.assert_allclose(columns["g at seam"], between, rtol=1e-14)
     up = rows(tmp_path / "it-up.csv")
     np.testing.assert_allclose(up["f"], 1.0 + 2.0 * up["z"] + up["time"], rtol=1e-13)
     np.testing.assert_allclose(up["distance"], up["z"], atol=1e-14)
@@ -214,9 +216,9 @@ def test_a_nan_next_to_a_probe_has_no_effect_at_a_point(tmp_path: Path) -> None:
     here, beyond = STRETCHED[3], 0.5 * (STRETCHED[3] + STRETCHED[4])
     action = made.action("probe", tmp_path, fields=["f"], points=[(0, 0, here), (0, 0, beyond)])
     made.run(action, STEPS[:1])
-    found = rows(tmp_path / "it.csv")
-    assert found["f at p0"] == here
-    assert np.isnan(found["f at p1"])
+    columns = rows(tmp_path / "it.csv")
+    assert columns["f at p0"] == here
+    assert np.isnan(columns["f at p1"])
 
 
 def test_statistics_are_numpys_at_each_point_also_far_from_0(tmp_path: Path) -> None:
@@ -234,23 +236,23 @@ def test_statistics_are_numpys_at_each_point_also_far_from_0(tmp_path: Path) -> 
         write_every=10,
     )
     made.run(action, times[:15], close=False)
-    with xarray.open_zarr(tmp_path / "it.zarr") as found:
-        assert found.attrs["samples"] == 10
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
+        assert stored.attrs["samples"] == 10
     made.run(action, times[15:])
     inside = (STRETCHED >= 0.2) & (STRETCHED <= 1.8)
     u, w = (
         np.array([made.values(name, time) for _, time in times])[:, inside, :, ::2] for name in "uw"
     )
-    with xarray.open_zarr(tmp_path / "it.zarr") as found:
-        assert found.attrs["samples"] == 25
-        np.testing.assert_array_equal(found.z, STRETCHED[inside])
-        np.testing.assert_allclose(found.mean_u, u.mean(axis=0), rtol=1e-15)
-        np.testing.assert_allclose(found.variance_u, (u - 1e8).var(axis=0), atol=1e-7)
-        np.testing.assert_allclose(found.variance_w, w.var(axis=0), rtol=1e-12)
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
+        assert stored.attrs["samples"] == 25
+        np.testing.assert_array_equal(stored.z, STRETCHED[inside])
+        np.testing.assert_allclose(stored.mean_u, u.mean(axis=0), rtol=1e-15)
+        np.testing.assert_allclose(stored.variance_u, (u - 1e8).var(axis=0), atol=1e-7)
+        np.testing.assert_allclose(stored.variance_w, w.var(axis=0), rtol=1e-12)
         product = ((u - u.mean(axis=0)) * (w - w.mean(axis=0))).mean(axis=0)
-        np.testing.assert_allclose(found.covariance_u_w, product, atol=1e-7)
-        np.testing.assert_array_equal(found.max_u, u.max(axis=0))
-        np.testing.assert_array_equal(found.min_w, w.min(axis=0))
+        np.testing.assert_allclose(stored.covariance_u_w, product, atol=1e-7)
+        np.testing.assert_array_equal(stored.max_u, u.max(axis=0))
+        np.testing.assert_array_equal(stored.min_w, w.min(axis=0))
 
 
 def test_statistics_are_integrals_over_time_for_steps_of_any_length(tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ def test_statistics_are_integrals_over_time_for_steps_of_any_length(tmp_path: Pa
     lengths = np.linspace(1.0, 4.0, 400)
     ends = np.cumsum(lengths) / lengths.sum()
     made.run(action, [(n, float(time)) for n, time in enumerate(ends)])
-    with xarray.open_zarr(tmp_path / "it.zarr") as found:
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
         for name, exact in (
             ("mean_u", 1 / 2),
             ("mean_w", 1 / 3),
@@ -268,7 +270,7 @@ def test_statistics_are_integrals_over_time_for_steps_of_any_length(tmp_path: Pa
             ("variance_w", 4 / 45),
             ("covariance_u_w", 1 / 12),
         ):
-            np.testing.assert_allclose(found[name], exact, rtol=1e-2, err_msg=name)
+            np.testing.assert_allclose(stored[name], exact, rtol=1e-2, err_msg=name)
     assert abs(ends.mean() / 0.5 - 1.0) > 0.15
 
 
@@ -286,9 +288,9 @@ def test_statistics_may_have_other_cuts_at_each_step_but_not_other_points(tmp_pa
         made.cuts = cuts
         made.run(action, [step], close=False)
     action.finish()
-    with xarray.open_zarr(tmp_path / "it.zarr") as found:
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
         np.testing.assert_allclose(
-            found["mean_f"].transpose("z", "y", "x"),
+            stored["mean_f"].transpose("z", "y", "x"),
             np.broadcast_to(1.5 * STRETCHED[:, None, None], (33, 24, 24)),
             rtol=1e-14,
         )

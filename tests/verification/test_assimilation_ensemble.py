@@ -59,15 +59,17 @@ def test_members_of_a_linear_model_scatter_by_the_inverse_hessian(
 
     def newton(gradient: np.ndarray) -> tuple[float, float]:
         """The standard deviation of m, and how far the minimum of J is."""
-        (found,) = deviations(space, hessian, search.point, gradient, wanted, lambda: None)
-        assert found.sd is not None and found.to_minimum is not None
-        return found.sd, found.to_minimum
+        (deviation,) = deviations(space, hessian, search.point, gradient, wanted, lambda: None)
+        assert deviation.sd is not None and deviation.to_minimum is not None
+        return deviation.sd, deviation.to_minimum
 
     ensemble = posed.ensemble(parts)
     files = MemberFiles(tmp_path, {"of": "this test"})
     completed: list[Member] = []
     members = ensemble.run(MEMBERS, files, lambda: False, completed.append, MPI.COMM_SELF)
-    assert members is not None and [one.number for one in completed] == list(range(1, MEMBERS + 1))
+    assert members is not None and [member.number for member in completed] == list(
+        range(1, MEMBERS + 1)
+    )
 
     # Each member is at the minimum of its own J, computed by one Newton step from the estimate.
     sd, _ = newton(search.gradient)
@@ -75,13 +77,15 @@ def test_members_of_a_linear_model_scatter_by_the_inverse_hessian(
     assert posed.observations is not None
     perturber = Perturber(posed.model, posed.observations, posed.guess, posed.sigmas, 0)
     cost, unit = ensemble._cost, float(space.scales[0])
-    for one in members[:3]:
-        cost.compare_with(perturber.observations(one.number), perturber.background(one.number))
+    for member in members[:3]:
+        cost.compare_with(
+            perturber.observations(member.number), perturber.background(member.number)
+        )
         cost.value(space.part(search.point), estimate.parameters, unit)
         of_state, of_m = cost.gradient(space.part(search.point), estimate.parameters, unit)
         gradient = np.concatenate([of_state.reshape(-1), of_m * space.scales[1:]])
         _, step = newton(gradient)
-        assert one.parameters[0] - m == pytest.approx(step, abs=0.02 * sd)
+        assert member.parameters[0] - m == pytest.approx(step, abs=0.02 * sd)
 
     # Their scatter about the estimate is the posterior's.
     (spread,) = ensemble_spreads(members)
@@ -93,7 +97,7 @@ def test_members_of_a_linear_model_scatter_by_the_inverse_hessian(
     completed.clear()
     again = ensemble.run(MEMBERS + 1, files, lambda: False, completed.append, MPI.COMM_SELF)
     assert again is not None and again[:-1] == members
-    assert [one.number for one in completed] == [MEMBERS + 1]
+    assert [member.number for member in completed] == [MEMBERS + 1]
     assert ensemble.run(MEMBERS + 3, files, lambda: True, completed.append, MPI.COMM_SELF) is None
 
 
@@ -108,9 +112,9 @@ def test_errors_that_are_added_have_the_sigmas_of_observations_and_background() 
     errors, of_state = [], []
     for member in range(1, 60):
         errors.append(perturber.observations(member).values - observations.values)
-        found = perturber.background(member)
-        of_state.append(found.state - guess.state)
-        assert found.parameters[0] == guess.parameters[0]  # m has no background
+        background = perturber.background(member)
+        of_state.append(background.state - guess.state)
+        assert background.parameters[0] == guess.parameters[0]  # m has no background
     errors, of_state = np.array(errors), np.array(of_state)  # type: ignore[assignment]
     assert not errors[:, :, 3].any()  # type: ignore[call-overload]
     kept = np.delete(errors, 3, axis=2)
@@ -125,26 +129,26 @@ def test_errors_that_are_added_have_the_sigmas_of_observations_and_background() 
 def test_noise_depends_on_stream_and_point_not_on_the_requested_part() -> None:
     shape, whole = (9, 14), (slice(0, 9), slice(0, 14))
     streams = [Stream(member, of) for member in (0, 1, 2) for of in ("observations", "state")]  # type: ignore[arg-type]
-    found = [normal(3, 7, shape, whole, stream) for stream in streams]
-    assert len({one.tobytes() for one in found}) == len(streams)
+    noise = [normal(3, 7, shape, whole, stream) for stream in streams]
+    assert len({values.tobytes() for values in noise}) == len(streams)
     part = normal(3, 7, shape, (slice(2, 5), slice(3, 11)), streams[-1])
-    assert part.tobytes() == found[-1][2:5, 3:11].tobytes()
-    assert normal(3, 7, shape, whole).tobytes() == found[0].tobytes()  # a twin's own
+    assert part.tobytes() == noise[-1][2:5, 3:11].tobytes()
+    assert normal(3, 7, shape, whole).tobytes() == noise[0].tobytes()  # a twin's own
 
 
 def test_members_of_another_estimate_and_damaged_files_are_computed_again(tmp_path: Path) -> None:
     files = MemberFiles(tmp_path, {"estimate": 1.0})
-    one = Member(1, [0.25], 3.0, 4, 5, 6, "it was, at last")
-    files.write(one)
-    files.write(replace(one, number=2))
-    assert list(files.done(9)) == [1, 2] and files.done(9)[1] == one
+    member = Member(1, [0.25], 3.0, 4, 5, 6, "it was, at last")
+    files.write(member)
+    files.write(replace(member, number=2))
+    assert list(files.done(9)) == [1, 2] and files.done(9)[1] == member
     assert MemberFiles(tmp_path, {"estimate": 1.5}).done(9) == {}
     (tmp_path / "members/00002.json").write_text('{"of": ')
     assert list(files.done(9)) == [1]
 
 
 def test_the_table_of_members_can_be_read_back() -> None:
-    one = Member(1, [0.1 + 0.2], 1e-3, 4, 5, 6, "it was")
-    head, row = table([one], ["m"]).splitlines()
+    member = Member(1, [0.1 + 0.2], 1e-3, 4, 5, 6, "it was")
+    head, row = table([member], ["m"]).splitlines()
     assert head == "member,m,J,iterations,forward,backward,ended"
-    assert float(row.split(",")[1]) == one.parameters[0]
+    assert float(row.split(",")[1]) == member.parameters[0]

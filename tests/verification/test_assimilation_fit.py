@@ -72,10 +72,10 @@ def test_hubers_norm_of_a_run_is_that_of_its_definition(weights: str) -> None:
     assert 100 < linear < 700
     cost = cost_of(model, observations)
     background = cost.background_value(here)
-    found = {cost.value(here.state, here.parameters), cost.value_at(here)}
-    found.add(cost.value_and_gradient(here.state, here.parameters, 1.0, np.empty(SHAPE))[0])
-    assert len(found) == 1
-    assert found.pop() == pytest.approx(expected + background, rel=1e-13)
+    values = {cost.value(here.state, here.parameters), cost.value_at(here)}
+    values.add(cost.value_and_gradient(here.state, here.parameters, 1.0, np.empty(SHAPE))[0])
+    assert len(values) == 1
+    assert values.pop() == pytest.approx(expected + background, rel=1e-13)
     squares = cost_of(model, replace(observations, huber=math.inf)).value_at(here)
     unlimited = cost_of(model, replace(observations, huber=1e6)).value_at(here)
     assert unlimited == pytest.approx(squares, rel=1e-14) and squares > 2.0 * (
@@ -154,30 +154,30 @@ def mean(values: list[float]) -> tuple[float, float]:
 
 def test_2j_of_a_linear_gaussian_twin_has_the_mean_and_spread_of_chi_square() -> None:
     fits = [linear_fit(seed, background=True) for seed in range(60)]
-    (n,) = {one.values for one in fits}
-    assert n == 3 * 120 and {one.expected for one in fits} == {1.0}
-    ratio, error = mean([one.ratio for one in fits])
+    (n,) = {fit.values for fit in fits}
+    assert n == 3 * 120 and {fit.expected for fit in fits} == {1.0}
+    ratio, error = mean([fit.ratio for fit in fits])
     assert abs(ratio - 1.0) < 4.0 * error < 0.05
-    spread = np.std([one.ratio for one in fits], ddof=1)
+    spread = np.std([fit.ratio for fit in fits], ddof=1)
     assert spread / fits[0].spread == pytest.approx(1.0, abs=4.0 / math.sqrt(2.0 * 59))
     # Desroziers: (o - a)(o - b) is sigma², although (o - a)² alone is less and (o - b)² more.
-    consistent, error = mean([one.desroziers for one in fits])  # type: ignore[misc]
+    consistent, error = mean([fit.desroziers for fit in fits])  # type: ignore[misc]
     assert abs(consistent - 1.0) < 4.0 * error < 0.05
-    assert all(one.chi_square < 0.9 for one in fits)  # type: ignore[operator]
-    assert all(one.innovation_rms > 1.5 for one in fits)  # type: ignore[operator]
-    assert {one.verdict for one in fits} == {"good"}
-    for one in fits[:3]:
-        assert sum(each.values for each in one.times) == n
-        of_times = sum(each.values * each.chi_square for each in one.times)  # type: ignore[operator]
-        assert of_times / n == pytest.approx(one.chi_square) == pytest.approx(2.0 * one.J_o / n)
-        assert 2.0 * (one.J_o + one.J_b) / n == one.ratio
-        assert np.mean(one.rms**2) == pytest.approx(one.chi_square)
+    assert all(fit.chi_square < 0.9 for fit in fits)  # type: ignore[operator]
+    assert all(fit.innovation_rms > 1.5 for fit in fits)  # type: ignore[operator]
+    assert {fit.verdict for fit in fits} == {"good"}
+    for fit in fits[:3]:
+        assert sum(each.values for each in fit.times) == n
+        of_times = sum(each.values * each.chi_square for each in fit.times)  # type: ignore[operator]
+        assert of_times / n == pytest.approx(fit.chi_square) == pytest.approx(2.0 * fit.J_o / n)
+        assert 2.0 * (fit.J_o + fit.J_b) / n == fit.ratio
+        assert np.mean(fit.rms**2) == pytest.approx(fit.chi_square)
 
 
 def test_each_control_without_background_takes_a_degree_of_freedom() -> None:
     fits = [linear_fit(seed, background=False, every=1) for seed in range(40)]
-    (n,) = {one.values for one in fits}
-    ratio, error = mean([one.ratio for one in fits])
+    (n,) = {fit.values for fit in fits}
+    ratio, error = mean([fit.ratio for fit in fits])
     expected = (n - 121) / n
     assert fits[0].expected == pytest.approx(expected)
     assert fits[0].expected_at_most == pytest.approx((n - 1) / n)
@@ -253,7 +253,8 @@ def test_a_few_wrong_values_are_a_poor_fit_and_hubers_norm_is_safe_from_them() -
     by_squares = [estimate(with_wrong_values(seed)) for seed in range(6)]
     by_huber = [estimate(with_wrong_values(seed, huber=1.5)) for seed in range(6)]
     errors = [
-        math.sqrt(np.mean([(m - 1.0) ** 2 for m, _ in found])) for found in (by_squares, by_huber)
+        math.sqrt(np.mean([(m - 1.0) ** 2 for m, _ in estimates]))
+        for estimates in (by_squares, by_huber)
     ]
     assert errors[1] < 0.03 and errors[0] > 2.0 * errors[1]
     normal = math.erfc(1.5 / math.sqrt(2.0))

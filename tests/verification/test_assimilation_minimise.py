@@ -33,8 +33,8 @@ class Counted:
     def values(self, points: Sequence[np.ndarray], likely: bool = False) -> list[float]:
         self.values_asked += len(points)
         with np.errstate(all="ignore"):
-            found = [self._value(point) for point in points]
-        return [one if math.isfinite(one) else math.inf for one in found]
+            values = [self._value(point) for point in points]
+        return [value if math.isfinite(value) else math.inf for value in values]
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
         self.gradients_asked += 1
@@ -208,7 +208,7 @@ def test_a_restored_search_continues_identically(at: int) -> None:
 def test_a_dot_product_has_the_error_of_twice_the_precision(
     pairs: list[tuple[float, float]],
 ) -> None:
-    a = np.array([one for one, _ in pairs])
+    a = np.array([term for term, _ in pairs])
     b = np.array([other for _, other in pairs])
     exact = sum((Fraction(x) * Fraction(y) for x, y in pairs), Fraction(0))
     size = sum((abs(Fraction(x) * Fraction(y)) for x, y in pairs), Fraction(0))

@@ -155,22 +155,22 @@ def test_every_schedule_gives_the_same_j_and_gradient_to_the_bit(
     model: Model, observations: Observations
 ) -> None:
     here = point(model)
-    found = []
+    results = []
     for states in (STEPS, 19, 11, 7, 4, 2, 1):
         for appends in (True, False):
             cost = cost_of(model, observations, plan(STEPS, states, appends=appends))
             value = cost.value(here.state, here.parameters)
             of_state, of_parameters = cost.gradient(here.state, here.parameters)
-            found.append((value, of_state.tobytes(), of_parameters.tobytes()))
+            results.append((value, of_state.tobytes(), of_parameters.tobytes()))
             assert cost.counts.forward_steps == cost.sweeps.plan.forward_steps
             assert cost.counts.backward_steps == STEPS
             out = np.empty_like(here.state)
             value, of_parameters = cost.value_and_gradient(here.state, here.parameters, 1.0, out)
-            found.append((value, out.tobytes(), of_parameters.tobytes()))
+            results.append((value, out.tobytes(), of_parameters.tobytes()))
             if states == STEPS:
                 # Of 20 steps the states 0, 8 and 16 were kept, twice.
                 assert cost.counts.replayed_steps == 2 * (STEPS - 3)
-    assert len(set(found)) == 1
+    assert len(set(results)) == 1
 
 
 def test_the_gradient_is_the_slope_of_j(model: Model, observations: Observations) -> None:
@@ -201,7 +201,7 @@ def test_products_with_the_hessian_are_the_slope_of_the_gradient(
     here, cost = point(model), cost_of(model, observations, plan(STEPS, STEPS))
     rng = np.random.default_rng(2)
     way = Guess(rng.normal(size=here.state.shape), rng.normal(size=1))
-    found = hessian(model, observations, here, 3 * STEPS).product(way.state, way.parameters)
+    products = hessian(model, observations, here, 3 * STEPS).product(way.state, way.parameters)
     ends = []
     for sign in (1.0, -1.0):
         length = sign * 1e-5
@@ -211,7 +211,7 @@ def test_products_with_the_hessian_are_the_slope_of_the_gradient(
         )
         cost.value(state, parameters)
         ends.append(cost.gradient(state, parameters))
-    for product, plus, minus in zip(found, *ends, strict=True):
+    for product, plus, minus in zip(products, *ends, strict=True):
         np.testing.assert_allclose(product, (plus - minus) / 2e-5, rtol=0, atol=2e-4)
         assert np.abs(product).max() > 1.0
 
@@ -221,28 +221,28 @@ def test_every_schedule_gives_the_same_products_to_the_bit(
 ) -> None:
     here, rng = point(model), np.random.default_rng(3)
     ways = [(rng.normal(size=here.state.shape), rng.normal(size=1)) for _ in range(2)]
-    found = []
+    products = []
     for states in (3 * STEPS, 31, 20, 9, 3):
         product = hessian(model, observations, here, states)
         made = [product.product(*way) for way in ways]
-        found.append(b"".join(part.tobytes() for parts in made for part in parts))
-    assert len(set(found)) == 1
+        products.append(b"".join(part.tobytes() for parts in made for part in parts))
+    assert len(set(products)) == 1
 
 
 @pytest.mark.parametrize("boundary", ["zero_flux", "periodic"])
 def test_the_metric_of_the_phase_field_follows_from_diffusion(boundary: str) -> None:
     case = case_of(grid={"nx": 10, "ny": 12, "boundary": boundary})
-    one = PhaseFieldModel(case, MPI.COMM_SELF)
-    metric = one.metric(40, math.inf)
+    phase_field = PhaseFieldModel(case, MPI.COMM_SELF)
+    metric = phase_field.metric(40, math.inf)
     assert metric is not None
-    state = np.random.default_rng(4).normal(size=one.shape)
+    state = np.random.default_rng(4).normal(size=phase_field.shape)
     wide = np.pad(state, 1, mode="edge" if boundary == "zero_flux" else "wrap")
     around = wide[1:-1, :-2] + wide[1:-1, 2:] + wide[:-2, 1:-1] + wide[2:, 1:-1]
     expected = state - 2.0 * (around - 4.0 * state)  # a steps / 2 = 2: a step diffuses by a = 0.1
     metric(state)
     np.testing.assert_allclose(state, expected, rtol=0, atol=1e-13)
     # A background as precise as all observations makes the problem well conditioned.
-    assert one.metric(20, 1.0) is None
+    assert phase_field.metric(20, 1.0) is None
 
 
 @pytest.mark.parametrize("controls", [{}, {"phi": {"sigma": 1.0, "bounds": [-0.5, 1.5]}}])
@@ -295,10 +295,10 @@ def test_the_standard_deviation_is_that_of_the_dense_hessian(model: Model, metho
     assert np.abs(dense - dense.T).max() <= 1e-12 * np.abs(dense).max()
     expected = np.sqrt(np.linalg.inv(dense)[-1, -1])
     at = space.vector(truth.state, truth.parameters)
-    (found,) = deviations(space, product, at, np.zeros(size), case.uncertainty, lambda: None)
-    assert found.sd == pytest.approx(expected, rel=1e-6)
-    assert found.residual is not None and found.residual <= 1e-7
-    assert found.note == "" and 1 < found.products <= 200
+    (deviation,) = deviations(space, product, at, np.zeros(size), case.uncertainty, lambda: None)
+    assert deviation.sd == pytest.approx(expected, rel=1e-6)
+    assert deviation.residual is not None and deviation.residual <= 1e-7
+    assert deviation.note == "" and 1 < deviation.products <= 200
     once = case_of(uncertainty={"method": method, "iterations": 1}).uncertainty
     (rough,) = deviations(space, product, at, np.zeros(size), once, lambda: None)
     assert rough.sd is not None and rough.sd < 0.95 * expected
@@ -321,8 +321,10 @@ def test_away_from_a_minimum_there_is_no_deviation_but_a_reason(
     here = model.first_guess()
     at = space.vector(here.state, here.parameters)
     product = hessian(model, observations, here, 3 * STEPS)
-    (found,) = deviations(space, product, at, np.zeros(space.size), case.uncertainty, lambda: None)
-    assert found.sd is None and found.note.startswith("J has negative curvature")
+    (deviation,) = deviations(
+        space, product, at, np.zeros(space.size), case.uncertainty, lambda: None
+    )
+    assert deviation.sd is None and deviation.note.startswith("J has negative curvature")
 
 
 def test_a_parameter_at_its_bound_has_no_deviation(
@@ -333,8 +335,8 @@ def test_a_parameter_at_its_bound_has_no_deviation(
     gradient = np.ones(space.size)
     at = space.vector(here.state, here.parameters)
     product = hessian(model, observations, here, 3 * STEPS)
-    (found,) = deviations(space, product, at, gradient, case.uncertainty, lambda: None)
-    assert found.sd is None and found.note == "it is at its bound"
+    (deviation,) = deviations(space, product, at, gradient, case.uncertainty, lambda: None)
+    assert deviation.sd is None and deviation.note == "it is at its bound"
 
 
 def test_negative_curvature_of_j_gives_no_deviation() -> None:
@@ -342,9 +344,9 @@ def test_negative_curvature_of_j_gives_no_deviation() -> None:
     space = ControlSpace(MPI.COMM_SELF, (1, 2), [1.0, 1.0], [(None, None)] * 2)
     right = np.ones(3)
     assert solve(space, lambda v: matrix @ v, right, "cg", 20, 1e-10).indefinite
-    found = solve(space, lambda v: matrix @ v, right, "minres", 20, 1e-10)
-    np.testing.assert_allclose(found.solution, right / np.diag(matrix), atol=1e-10)
-    assert found.residual < 1e-9
+    solved = solve(space, lambda v: matrix @ v, right, "minres", 20, 1e-10)
+    np.testing.assert_allclose(solved.solution, right / np.diag(matrix), atol=1e-10)
+    assert solved.residual < 1e-9
 
 
 def test_m_scatters_by_its_deviation_over_repeated_noise() -> None:
@@ -375,11 +377,11 @@ def test_m_scatters_by_its_deviation_over_repeated_noise() -> None:
         errors.append(float(estimate.parameters[0]) - 1.0)
         if seed % 8 == 0:
             product = cost.hessian(estimate, 3 * STEPS)
-            (found,) = deviations(
+            (deviation,) = deviations(
                 space, product, search.point, search.gradient, case.uncertainty, lambda: None
             )
-            assert found.sd is not None
-            reported.append(found.sd)
+            assert deviation.sd is not None
+            reported.append(deviation.sd)
     # The scatter of 40 draws is known to within 11 %; the background adds a little certainty.
     assert np.std(errors) == pytest.approx(np.mean(reported), rel=0.35)
     assert abs(np.mean(errors)) < 3.0 * np.mean(reported) / np.sqrt(40)
@@ -408,11 +410,11 @@ def test_a_search_that_stopped_early_estimates_its_distance_to_the_minimum(
     point, gradient = early
     here = Guess(space.state(point), space.parameters(point))
     product = cost.hessian(here, 3 * STEPS)
-    (found,) = deviations(space, product, point, gradient, case.uncertainty, lambda: None)
-    assert found.sd is not None and found.to_minimum is not None
+    (deviation,) = deviations(space, product, point, gradient, case.uncertainty, lambda: None)
+    assert deviation.sd is not None and deviation.to_minimum is not None
     away = float(space.parameters(search.point)[0] - here.parameters[0])
-    assert abs(away) > 1e-3 * found.sd
-    assert found.to_minimum == pytest.approx(away, rel=0.15)
+    assert abs(away) > 1e-3 * deviation.sd
+    assert deviation.to_minimum == pytest.approx(away, rel=0.15)
 
 
 class _Diagonal:
@@ -427,15 +429,15 @@ def test_a_predicted_minimum_is_reported_only_if_the_cost_decreases_towards_it()
     curvature, point = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 2.0])
     settings = case_of().uncertainty
 
-    def found(value: Callable[[np.ndarray], float]) -> Deviation:
+    def deviation_of(value: Callable[[np.ndarray], float]) -> Deviation:
         hessian: Any = _Diagonal()
         return deviations(space, hessian, point, curvature * point, settings, lambda: None, value)[
             0
         ]
 
-    quadratic = found(lambda x: 0.5 * float(np.sum(curvature * x**2)))
+    quadratic = deviation_of(lambda x: 0.5 * float(np.sum(curvature * x**2)))
     assert quadratic.to_minimum == pytest.approx(-2.0) and quadratic.note == ""
-    steeper = found(lambda x: float(np.sum((x - point) ** 2)))
+    steeper = deviation_of(lambda x: float(np.sum((x - point) ** 2)))
     assert steeper.to_minimum is None and "it does not decrease" in steeper.note
     assert steeper.sd == quadratic.sd == pytest.approx(1.0 / np.sqrt(3.0))
 
@@ -448,9 +450,9 @@ class _Alone:
         self._last: np.ndarray | None = None
 
     def values(self, points: list[np.ndarray], likely: bool = False) -> list[float]:
-        found = [self._value(one) for one in points]
+        values = [self._value(control) for control in points]
         self._last = points[-1]
-        return found
+        return values
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
         if self._last is not point:

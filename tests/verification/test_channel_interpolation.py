@@ -28,9 +28,9 @@ def solver(flow: Mapping[str, float] | None = None, **grid: Any) -> ChannelSolve
     return ChannelSolver(ChannelCase.model_validate(case), MPI.COMM_SELF).begin()
 
 
-def stored(one: ChannelSolver) -> StoredState:
+def stored(channel: ChannelSolver) -> StoredState:
     """The checkpoint of a solver, in memory."""
-    state = one.state()
+    state = channel.state()
     arrays = {name: np.array(array.values[0]) for name, array in state.arrays.items()}
 
     def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
@@ -42,20 +42,20 @@ def stored(one: ChannelSolver) -> StoredState:
     return StoredState(shapes, state.attributes, read)
 
 
-def modes(one: ChannelSolver, name: str, kx: int, ky: int) -> np.ndarray:
+def modes(channel: ChannelSolver, name: str, kx: int, ky: int) -> np.ndarray:
     """Complex amplitudes of some modes, (z, y from -ky + 1 to ky - 1, x below kx)."""
-    values = np.asarray(one.core.spectral(name))
+    values = np.asarray(channel.core.spectral(name))
     rows = np.arange(1 - ky, ky)
-    found = values[:, :, rows][..., :kx]
-    return np.asarray(found[:, 0] + 1j * found[:, 1])
+    low_modes = values[:, :, rows][..., :kx]
+    return np.asarray(low_modes[:, 0] + 1j * low_modes[:, 1])
 
 
 @pytest.fixture(scope="module")
 def before() -> ChannelSolver:
-    one = solver()
+    channel = solver()
     for _ in range(5):
-        one.step()
-    return one
+        channel.step()
+    return channel
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_a_run_continues_from_the_interpolated_flow(before: ChannelSolver) -> No
     again = solver()
     again.restore(stored(before))
     energies = []
-    for one in (again, after):
-        one.step(1e-4)
-        energies.append(one.core.kinetic_energy())
+    for channel in (again, after):
+        channel.step(1e-4)
+        energies.append(channel.core.kinetic_energy())
     assert energies[1] == pytest.approx(energies[0], rel=1e-6)
 
 

@@ -197,10 +197,10 @@ def annulus(folder: Path, text: str) -> None:
 
 def test_on_a_curvilinear_mesh_derivatives_are_those_by_its_coordinates(tmp_path: Path) -> None:
     annulus(tmp_path, f"sources:\n{ALL}\nactions:\n- {{grab: {{fields: [q, omega, div]}}}}\n")
-    np.testing.assert_allclose(Grab.found["q", 0], 9.0 - 0.5 * 0.25, rtol=1e-11)
-    omega = Grab.found["omega", 0]
+    np.testing.assert_allclose(Grab.values["q", 0], 9.0 - 0.5 * 0.25, rtol=1e-11)
+    omega = Grab.values["omega", 0]
     np.testing.assert_allclose(omega, np.broadcast_to([0, 0, 6], omega.shape), atol=1e-11)
-    np.testing.assert_allclose(Grab.found["div", 0], 0.5, rtol=1e-10)
+    np.testing.assert_allclose(Grab.values["div", 0], 0.5, rtol=1e-10)
 
 
 def test_a_curvilinear_mesh_is_drawn_by_vtk(tmp_path: Path) -> None:

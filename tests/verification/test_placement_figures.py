@@ -23,13 +23,13 @@ def snake(machine: Machine, nodes: np.ndarray, ranks: int) -> np.ndarray:
 @pytest.mark.parametrize("periodic", [True, False], ids=["torus", "mesh"])
 def test_6144_nodes_reach_the_distances_of_a_unit_and_chains_of_one_hop(periodic: bool) -> None:
     """12 × 512 ranks on 8 × 8 × 8 units (by hand on the torus: default 2.79, snake 1.82 and 1)."""
-    found = place(TofuD((8, 8, 8), periodic), pencils(12, 512))
-    in_groups, along_z = found.after
+    placed = place(TofuD((8, 8, 8), periodic), pencils(12, 512))
+    in_groups, along_z = placed.after
     assert in_groups.mean_hops == pytest.approx(20 / 11)
     assert (in_groups.max_hops, in_groups.max_load) == (3, 6.0)
     assert (along_z.mean_hops, along_z.max_hops, along_z.max_load) == (1.0, 1, 1.0)
-    assert found.before[0].mean_hops > (2.78 if periodic else 3.3)
-    assert found.before[0].max_load >= 20.0
+    assert placed.before[0].mean_hops > (2.78 if periodic else 3.3)
+    assert placed.before[0].max_load >= 20.0
 
 
 @pytest.mark.parametrize("along", [1.0, 20.0])
@@ -39,16 +39,16 @@ def test_with_missing_nodes_the_work_of_the_network_is_below_that_of_a_snake(alo
     nodes = machine.default_order()
     nodes = nodes[np.random.default_rng(2).permutation(len(nodes)) >= 0.03 * len(nodes)]
     pattern = pencils(12, len(nodes) // 12, 1.0, along)
-    found = place(machine, pattern, nodes=nodes)
+    placed = place(machine, pattern, nodes=nodes)
     plain = evaluate(machine, pattern, snake(machine, nodes, pattern.ranks))
-    assert sum(one.hop_bytes for one in found.after) < sum(one.hop_bytes for one in plain)
-    assert found.after[0].max_load <= min(12.0, plain[0].max_load)
+    assert sum(phase.hop_bytes for phase in placed.after) < sum(phase.hop_bytes for phase in plain)
+    assert placed.after[0].max_load <= min(12.0, plain[0].max_load)
     heavier = 0 if along < 11 else 1  # the phase with more bytes
-    assert found.after[heavier].mean_hops < plain[heavier].mean_hops
+    assert placed.after[heavier].mean_hops < plain[heavier].mean_hops
 
 
 def test_a_dragonfly_carries_at_least_a_tenth_less_over_its_busiest_link() -> None:
     """11 messages cross the link of each node itself, which no placement changes."""
-    found = place(Dragonfly(5, 12, 4), pencils(12, 20))
-    assert found.before[0].max_load == 16.0
-    assert found.after[0].max_load == 11.0
+    placed = place(Dragonfly(5, 12, 4), pencils(12, 20))
+    assert placed.before[0].max_load == 16.0
+    assert placed.after[0].max_load == 11.0

@@ -107,9 +107,9 @@ def test_where_a_total_is_below_the_need_no_number_of_ranks_is_named_but_the_hop
 
 
 def test_memory_is_the_budget_in_a_relay_and_a_share_of_the_step_in_a_reader() -> None:
-    found = assess(load_plan(JSS2))
-    assert found.relay_memory == {"GIO": 64e6}
-    assert found.reader_memory == 30e9 / 16
+    assessment = assess(load_plan(JSS2))
+    assert assessment.relay_memory == {"GIO": 64e6}
+    assert assessment.reader_memory == 30e9 / 16
 
 
 # ---- other ways --------------------------------------------------------------------------------
@@ -136,10 +136,10 @@ def plan(
 
 
 def test_without_a_relay_the_smaller_of_both_groups_counts() -> None:
-    found = assess(plan([hop("writers", "readers")]))
-    assert found.hops[0].connections == 4
-    assert found.ways[0].smallest == {"readers": 10}
-    assert found.relay_memory == {}
+    assessment = assess(plan([hop("writers", "readers")]))
+    assert assessment.hops[0].connections == 4
+    assert assessment.ways[0].smallest == {"readers": 10}
+    assert assessment.relay_memory == {}
 
 
 def test_too_few_writers_are_an_obstacle_that_is_named() -> None:
@@ -154,13 +154,13 @@ def test_too_few_writers_are_an_obstacle_that_is_named() -> None:
 def test_each_relay_of_a_chain_has_its_own_session_number() -> None:
     hops = [hop("writers", "a", connections_per_rank=2), hop("a", "b"), hop("b", "x")]
     hops += [hop("x", "readers", per_connection={"ip": 0.5, "rdma": 5.0}, transport="rdma")]
-    found = assess(plan(hops, (("a", 8), ("b", 12))))
-    assert [rate.connections for rate in found.hops] == [16, 8, 12, 4, 4]
-    assert found.ways[0].bottleneck.hop == "a to b"
-    assert found.ways[0].smallest == {"a": 10, "b": 10, "readers": 2}
+    assessment = assess(plan(hops, (("a", 8), ("b", 12))))
+    assert [rate.connections for rate in assessment.hops] == [16, 8, 12, 4, 4]
+    assert assessment.ways[0].bottleneck.hop == "a to b"
+    assert assessment.ways[0].smallest == {"a": 10, "b": 10, "readers": 2}
     # On the last hop both are in the plan; by ip alone the readers are slower.
-    assert [way.transport for way in found.ways] == ["in use", "ip"]
-    assert found.ways[1].smallest == {"a": 10, "b": 10, "readers": 20}
+    assert [way.transport for way in assessment.ways] == ["in use", "ip"]
+    assert assessment.ways[1].smallest == {"a": 10, "b": 10, "readers": 20}
 
 
 def test_between_two_switches_the_nearest_groups_count() -> None:
@@ -170,10 +170,10 @@ def test_between_two_switches_the_nearest_groups_count() -> None:
 
 def test_readers_without_memory_for_their_share_must_be_more() -> None:
     readers = {"ranks": 12, "memory": 0.5, "steps_held": 2}
-    found = assess(plan([hop("writers", "readers")], readers=readers))
-    assert not found.reader_fits
-    assert found.ways[0].keeps_up
-    assert found.ways[0].smallest == {"readers": 40}
+    assessment = assess(plan([hop("writers", "readers")], readers=readers))
+    assert not assessment.reader_fits
+    assert assessment.ways[0].keeps_up
+    assert assessment.ways[0].smallest == {"readers": 40}
 
 
 # ---- properties of every plan ------------------------------------------------------------------
@@ -206,8 +206,8 @@ def with_ranks(plan: StagingPlan, ranks: dict[str, int]) -> StagingPlan:
     return StagingPlan.model_validate(values)
 
 
-def will_do(found: Assessment, way: int) -> bool:
-    return found.ways[way].keeps_up and found.reader_fits
+def will_do(assessment: Assessment, way: int) -> bool:
+    return assessment.ways[way].keeps_up and assessment.reader_fits
 
 
 @settings(deadline=None)  # cores may be shared
@@ -238,13 +238,13 @@ def test_more_connections_never_slow_the_route(plan: StagingPlan, data: st.DataO
 @settings(deadline=None)  # cores may be shared
 @given(plans())
 def test_the_route_is_as_fast_as_its_slowest_hop(plan: StagingPlan) -> None:
-    found = assess(plan)
-    for way in found.ways:
+    assessment = assess(plan)
+    for way in assessment.ways:
         name = "ip" if way.transport == "in use" else way.transport
-        hops = [hop for hop in found.hops if hop.transport == name]
+        hops = [hop for hop in assessment.hops if hop.transport == name]
         assert way.rate == min(hop.rate for hop in hops)
         assert way.bottleneck in hops
-        assert way.keeps_up == (way.rate >= found.need)
+        assert way.keeps_up == (way.rate >= assessment.need)
 
 
 # ---- files with mistakes -----------------------------------------------------------------------
@@ -267,7 +267,7 @@ def line_of(text: str) -> int:
 
 
 def test_every_mistake_has_its_line_and_the_allowed_values(tmp_path: Path) -> None:
-    found = mistakes(
+    lines = mistakes(
         tmp_path,
         ("size: 30 GB", "size: 30 gb"),
         ("interval: 10 s", "intervall: 10 s"),
@@ -276,31 +276,31 @@ def test_every_mistake_has_its_line_and_the_allowed_values(tmp_path: Path) -> No
         ("rdma: 3 GB/s", "rdma: fast"),
     )
     step, total = line_of("size: 30"), line_of("total: 54.4")
-    assert found[0].startswith(
+    assert lines[0].startswith(
         f"plan.yaml:{step}: step.size: got '30 gb', the unit 'gb' is not known (allowed: B, kB, MB"
     )
-    assert f"plan.yaml:{step - 1}: step.interval is required" in found
+    assert f"plan.yaml:{step - 1}: step.interval is required" in lines
     assert (
         f"plan.yaml:{step + 1}: step.intervall is not known; did you mean 'interval'? "
         "(allowed: size, interval)"
-    ) in found
-    assert any("writers.ranks: got 0, must be greater than 0" in line for line in found)
-    assert any(line.startswith(f"plan.yaml:{total}: hops.1.totl is not known;") for line in found)
+    ) in lines
+    assert any("writers.ranks: got 0, must be greater than 0" in line for line in lines)
+    assert any(line.startswith(f"plan.yaml:{total}: hops.1.totl is not known;") for line in lines)
     assert (
         f"plan.yaml:{line_of('rdma: 3 GB/s')}: hops.2.per_connection.rdma: got 'fast', "
         'must be a number with a unit such as "12.5 GB/s"'
-    ) in found
+    ) in lines
 
 
 def test_the_message_for_an_unknown_transport_suggests_the_nearest(tmp_path: Path) -> None:
-    found = mistakes(tmp_path, ("transport: ip ", "transport: ipp "))
-    assert len(found) == 3
-    assert found[0].endswith(
+    lines = mistakes(tmp_path, ("transport: ip ", "transport: ipp "))
+    assert len(lines) == 3
+    assert lines[0].endswith(
         "hops.0.per_connection: has no rate for the plan's transport: 'ipp' is not known; "
         "did you mean 'ip'? (allowed: rdma, ip)"
     )
-    found = mistakes(tmp_path, ("    total: 54.4", "    transport: rmda\n    total: 54.4"))
-    assert found[0].endswith(
+    lines = mistakes(tmp_path, ("    total: 54.4", "    transport: rmda\n    total: 54.4"))
+    assert lines[0].endswith(
         "hops.1.transport: 'rmda' is not known; did you mean 'rdma'? (allowed: rdma, ip)"
     )
 
@@ -334,8 +334,8 @@ def test_a_relay_that_is_passed_by_or_named_twice_is_refused(tmp_path: Path) -> 
 def test_no_hops_and_no_rates_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="hops: are empty, must lead from the writers"):
         assess(plan([]))
-    found = mistakes(tmp_path, ("{rdma: 3 GB/s, ip: 0.25 GB/s}", "{}"))
-    assert found[0].endswith("hops.2.per_connection: is empty, must hold a rate per transport")
+    lines = mistakes(tmp_path, ("{rdma: 3 GB/s, ip: 0.25 GB/s}", "{}"))
+    assert lines[0].endswith("hops.2.per_connection: is empty, must hold a rate per transport")
 
 
 def test_a_plan_made_in_python_is_checked_alike() -> None:
@@ -364,10 +364,10 @@ def test_the_command_prints_hops_bottleneck_numbers_of_ranks_and_memory(uzushio:
 
 
 def test_json_holds_the_same_in_si_units(uzushio: Run) -> None:
-    found = json.loads(uzushio("plan", JSS2, "--json").stdout)
-    assert found["need"] == 3e9
-    assert found["ways"][0]["bottleneck"]["usable"] == 4e9
-    assert found["ways"][0]["smallest"] == {"GIO": 12, "PP": 12}
+    content = json.loads(uzushio("plan", JSS2, "--json").stdout)
+    assert content["need"] == 3e9
+    assert content["ways"][0]["bottleneck"]["usable"] == 4e9
+    assert content["ways"][0]["smallest"] == {"GIO": 12, "PP": 12}
 
 
 def test_the_command_reports_mistakes_and_fails(uzushio: Run, tmp_path: Path) -> None:

@@ -199,11 +199,11 @@ def test_fluxes_between_narrow_cells_leave_no_mean_that_the_direct_solver_refuse
 
     def is_open(axis, shape):
         """Walls from both sides in turn, with fluid on both of theirs."""
-        found = np.ones(shape, dtype=bool)
+        open_faces = np.ones(shape, dtype=bool)
         if axis == 0:
-            found[8:, 8::32] = False
-            found[:40, 24::32] = False
-        return found
+            open_faces[8:, 8::32] = False
+            open_faces[:40, 24::32] = False
+        return open_faces
 
     coefficient, _ = blocked_problem(faces, is_open)
     solver = PoissonSolver(

@@ -171,19 +171,19 @@ def test_the_bounding_box_is_in_front_of_and_behind_its_content() -> None:
     bare = Scene([], axes, bounding_box=(1, 0, 0), line_width=2)
     filled = Scene([wall], axes, bounding_box=(1, 0, 0), line_width=2)
     box = draw(bare, camera, whole_domain(axes, values), side=200).image
-    both = draw(filled, camera, whole_domain(axes, values), side=200).image
+    image = draw(filled, camera, whole_domain(axes, values), side=200).image
     lines = box[..., 0] > 0.9
     # Twelve edges of two pixels' width: the four along the view are short.
     assert 8 * 2 * 100 < lines.sum() < 8 * 2 * 140 + 400
-    covered = lines & (both[..., 0] < 0.1)
+    covered = lines & (image[..., 0] < 0.1)
     assert 150 < covered.sum() < 700  # the lines on the far side, behind the wall
-    assert (both[covered][:, 2] > 0.9).all()
+    assert (image[covered][:, 2] > 0.9).all()
     for x, hidden in ((1, False), (-1, True)):
         corner = camera.project([[x, -1, -1]], 200, 200)[0]
         column, row, _ = corner.astype(int)
         assert lines[row, column]
         if not hidden:
-            assert both[row, column, 0] > 0.9
+            assert image[row, column, 0] > 0.9
 
 
 def test_colours_beyond_a_table_are_those_given() -> None:

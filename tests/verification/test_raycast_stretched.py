@@ -52,13 +52,13 @@ def test_no_pixel_of_a_surface_near_a_wall_is_wrong(view: str) -> None:
     exact, near, far = (first(scene, camera, block, iso) for iso in (0.0, -1e-6, 1e-6))
     hit = np.isfinite(exact)
     sure = (hit == np.isfinite(near)) & (hit == np.isfinite(far))
-    both = sure & hit
-    sure[both] = np.abs(near[both] - far[both]) < 1e-3
+    in_both = sure & hit
+    sure[in_both] = np.abs(near[in_both] - far[in_both]) < 1e-3
     assert sure.mean() > 0.99 and 300 < hit.sum() < SIDE**2 - 100
     np.testing.assert_array_equal(np.isfinite(result.depth)[sure], hit[sure])
     np.testing.assert_array_equal((result.image[..., 3] == 1)[sure], hit[sure])
-    both &= sure
-    np.testing.assert_allclose(result.depth[both], exact[both], atol=5e-3 * np.diff(z).min())
+    in_both &= sure
+    np.testing.assert_allclose(result.depth[in_both], exact[in_both], atol=5e-3 * np.diff(z).min())
 
 
 def test_all_crossings_of_translucent_surfaces_count_in_cells_of_noise() -> None:
@@ -87,11 +87,11 @@ def test_a_surface_does_not_depend_on_the_step_of_a_volume_around_it() -> None:
     clear = Volume("f", np.array([[0.0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]))
     alone = draw(Scene([surface], points), camera, block, side=SIDE, depth=True)
     for step in (0.005, 0.1, 7.0):
-        both = draw(
+        together = draw(
             Scene([surface, clear], points, step=step), camera, block, side=SIDE, depth=True
         )
-        np.testing.assert_allclose(both.image, alone.image, atol=1 / 255)
-        np.testing.assert_allclose(both.depth, alone.depth, atol=1e-5)
+        np.testing.assert_allclose(together.image, alone.image, atol=1 / 255)
+        np.testing.assert_allclose(together.depth, alone.depth, atol=1e-5)
 
 
 def test_a_surface_near_a_wall_does_not_depend_on_the_decomposition() -> None:

@@ -71,23 +71,25 @@ def test_covariances_are_those_of_known_fluctuations_at_unequal_times() -> None:
         temperature = solver.core.values("temperature", 0)[0]
         temperature[...] = height * (5.0 + strength[time] * np.sin(k + 0.7))
 
-    found = averaged(solver, times, write)
+    averages_of_run = averaged(solver, times, write)
     q = np.array([*strength.values()])
     mean, square = weights @ q, weights @ q**2
     exact = {("u", "u"): square - mean**2, ("v", "v"): 0.5 * square, ("u", "v"): 0.0}
-    stress = found["covariance_velocity_velocity"]
+    stress = averages_of_run["covariance_velocity_velocity"]
     assert stress.dims == ("z", "component", "other_component")
-    for (one, other), value in exact.items():
-        p, r = "uvw".index(one), "uvw".index(other)
+    for (first, other), value in exact.items():
+        p, r = "uvw".index(first), "uvw".index(other)
         np.testing.assert_allclose(stress[:, p, r], value, atol=1e-12)
         np.testing.assert_allclose(stress[:, r, p], value, atol=1e-12)
-    np.testing.assert_allclose(stress[:, 1, 1], found["velocity_rms"][:, 1] ** 2, rtol=1e-12)
-    flux = found["covariance_velocity_temperature"]
+    np.testing.assert_allclose(
+        stress[:, 1, 1], averages_of_run["velocity_rms"][:, 1] ** 2, rtol=1e-12
+    )
+    flux = averages_of_run["covariance_velocity_temperature"]
     z = height.ravel()
     assert flux.dims == ("z", "component")
     np.testing.assert_allclose(flux[:, 0], 0.0, atol=1e-12)
     np.testing.assert_allclose(flux[:, 1], 0.5 * np.cos(0.7) * square * z, atol=1e-12)
-    variance = found["covariance_temperature_temperature"]
+    variance = averages_of_run["covariance_temperature_temperature"]
     assert variance.dims == ("z",) and variance.attrs["units"] == "K K"
     np.testing.assert_allclose(variance, 0.5 * square * z**2, atol=1e-12)
 
@@ -120,23 +122,27 @@ def test_a_laminar_channel_has_no_covariances_and_the_shear_that_balances_its_fo
     solver.step()
     now = solver.core.values("face_velocity", 0, 0)[0][0, :, 0]
     np.testing.assert_allclose(now, steady, rtol=1e-12)  # the profile is steady
-    found = averaged(solver, [0.0, 1.0], write)
+    averages_of_run = averaged(solver, [0.0, 1.0], write)
     for name in ("velocity_velocity", "velocity_temperature", "temperature_temperature"):
-        np.testing.assert_allclose(found[f"covariance_{name}"], 0.0, atol=1e-13)
+        np.testing.assert_allclose(averages_of_run[f"covariance_{name}"], 0.0, atol=1e-13)
     # Force times half of the height is the shear at each wall; heat flows from y-max to y-min.
-    np.testing.assert_allclose(found["wall_shear"], [[0.02, 0.0], [0.02, 0.0]], atol=1e-14)
-    assert list(found["wall"].values) == ["y-min", "y-max"]
+    np.testing.assert_allclose(
+        averages_of_run["wall_shear"], [[0.02, 0.0], [0.02, 0.0]], atol=1e-14
+    )
+    assert list(averages_of_run["wall"].values) == ["y-min", "y-max"]
     u_tau = 0.02**0.5
-    np.testing.assert_allclose(found["u_tau"], u_tau, rtol=1e-12)
-    np.testing.assert_allclose(found["wall_flux_temperature"], [-0.2, 0.2], rtol=1e-11)
+    np.testing.assert_allclose(averages_of_run["u_tau"], u_tau, rtol=1e-12)
+    np.testing.assert_allclose(averages_of_run["wall_flux_temperature"], [-0.2, 0.2], rtol=1e-11)
     distance = np.minimum(centres, 2.0 - centres)
-    np.testing.assert_allclose(found["wall_distance_plus"], distance * u_tau / 0.02, rtol=1e-12)
-    np.testing.assert_allclose(found["velocity_plus"][:, 0], steady / u_tau, rtol=1e-12)
+    np.testing.assert_allclose(
+        averages_of_run["wall_distance_plus"], distance * u_tau / 0.02, rtol=1e-12
+    )
+    np.testing.assert_allclose(averages_of_run["velocity_plus"][:, 0], steady / u_tau, rtol=1e-12)
     # From y-min: 3 - T over the negative unit; from y-max: its value, 4 * 2 + 3, less T.
     plus = np.where(centres < 1.0, temperature - 3.0, 11.0 - temperature) * u_tau / 0.2
-    np.testing.assert_allclose(found["temperature_plus"], plus, rtol=1e-11)
+    np.testing.assert_allclose(averages_of_run["temperature_plus"], plus, rtol=1e-11)
     with style():
-        drawn = dict(averages.figures(case, found, "Channel"))
+        drawn = dict(averages.figures(case, averages_of_run, "Channel"))
     assert {*drawn} == {"mean_profiles", "mean_covariances", "mean_wall_units"}
     for name, figure in drawn.items():
         figure.savefig(tmp_path / f"{name}.png")
@@ -158,12 +164,12 @@ def test_moving_walls_and_single_walls_have_their_own_units() -> None:
         u = solver.core.values("face_velocity", 0, 0)[0]
         u[...] = (1.5 - 0.5 * middle).reshape(1, -1, 1)
 
-    found = averaged(solver, [0.0, 1.0], write)
-    assert list(found["wall"].values) == ["y-min"]
-    np.testing.assert_allclose(found["wall_shear"], [[-0.5 * 0.02, 0.0]], rtol=1e-12)
-    plus = -found["wall_distance_plus"].values  # slower than the wall, u+ = y+ in size
-    np.testing.assert_allclose(found["velocity_plus"][:, 0], plus, rtol=1e-12)
-    assert np.isnan(found["temperature_plus"]).all()  # no heat crosses the wall
+    averages_of_run = averaged(solver, [0.0, 1.0], write)
+    assert list(averages_of_run["wall"].values) == ["y-min"]
+    np.testing.assert_allclose(averages_of_run["wall_shear"], [[-0.5 * 0.02, 0.0]], rtol=1e-12)
+    plus = -averages_of_run["wall_distance_plus"].values  # slower than the wall, u+ = y+ in size
+    np.testing.assert_allclose(averages_of_run["velocity_plus"][:, 0], plus, rtol=1e-12)
+    assert np.isnan(averages_of_run["temperature_plus"]).all()  # no heat crosses the wall
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,16 @@ CASES = Path(__file__).parents[2] / "examples/cases"
 
 
 def test_the_lid_driven_cavity_has_the_published_extremes() -> None:
-    figures = {(one.case, one.quantity): one for one in thermal.lid(1, {100: [32]}, keep=False)}
+    figures = {
+        (figure.case, figure.quantity): figure for figure in thermal.lid(1, {100: [32]}, keep=False)
+    }
     for name in ("u_min", "v_max", "v_min"):
         assert abs(figures["lid, Re = 100", name].deviation) < 0.02
 
 
 def test_convection_in_a_cavity_has_the_published_extremes_and_nusselt_number() -> None:
-    for one in thermal.heated(1, {1e3: (0.0, (32,)), 1e4: (0.8, (32,))}, keep=False):
-        assert abs(one.deviation) < 0.01, f"{one.case}, {one.quantity}"
+    for figure in thermal.heated(1, {1e3: (0.0, (32,)), 1e4: (0.8, (32,))}, keep=False):
+        assert abs(figure.deviation) < 0.01, f"{figure.case}, {figure.quantity}"
 
 
 def test_rolls_grow_above_the_critical_rayleigh_number_and_decay_below() -> None:

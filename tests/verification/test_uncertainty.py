@@ -45,9 +45,9 @@ def means(mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
 
 
 def derived(average: TimeAverage) -> xr.Dataset:
-    found = derive(means, average)
-    assert found is not None
-    return found
+    statistics = derive(means, average)
+    assert statistics is not None
+    return statistics
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.8, 0.9])
@@ -95,7 +95,7 @@ def test_batches_shorter_than_the_correlation_time_are_reported() -> None:
 def test_few_samples_give_no_interval() -> None:
     statistics = derived(averaged(autoregressive(0.0, 7)))
     assert list(statistics.data_vars) == ["u"]
-    assert half_width(replicates(statistics), lambda one: one.u.values) is None
+    assert half_width(replicates(statistics), lambda replicate: replicate.u.values) is None
     assert "too few samples" in explanation(statistics, ("u",))
 
 
@@ -107,22 +107,22 @@ def test_batches_are_means_of_successive_samples_in_bounded_memory(samples: int)
         batches.add(row)
         assert batches.full < MAX_BATCHES
         assert batches.stored()[0].size <= 3 * (3 + MAX_BATCHES)
-    found, weights, length = batches.groups()
-    expected = values[: len(found) * length].reshape(len(found), length, 3).mean(axis=1)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    group_means, weights, length = batches.groups()
+    expected = values[: len(group_means) * length].reshape(len(group_means), length, 3).mean(axis=1)
+    np.testing.assert_allclose(group_means, expected, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(weights, length)
-    assert min(samples, GROUPS) <= len(found) < 2 * GROUPS
+    assert min(samples, GROUPS) <= len(group_means) < 2 * GROUPS
     # Less than a group is omitted.
-    assert samples - len(found) * length < length + batches.length
+    assert samples - len(group_means) * length < length + batches.length
 
 
 def test_an_interval_of_anything_that_is_derived_is_found() -> None:
     """The error of a square is, to first order, that of the mean times its derivative."""
     statistics = derived(averaged(5.0 + autoregressive(0.5, 2000)))
-    square = half_width(replicates(statistics), lambda one: one.u.values**2)
+    square = half_width(replicates(statistics), lambda replicate: replicate.u.values**2)
     assert square is not None
     np.testing.assert_allclose(square, 2 * statistics.u * statistics.u_ci95, rtol=0.05)
-    halved = half_width(replicates(statistics), lambda one: one.attrs["half"])
+    halved = half_width(replicates(statistics), lambda replicate: replicate.attrs["half"])
     assert float(halved) == pytest.approx(0.5 * float(statistics.u_ci95[0]), rel=1e-9)
     assert statistics.attrs["half_ci95"] == pytest.approx(float(halved), rel=1e-12)
 
@@ -132,8 +132,8 @@ def test_fluctuations_common_to_both_halves_widen_the_interval() -> None:
     process = autoregressive(0.8, 3000)[:, :200]
     statistics = derived(averaged(np.hstack([process, process])))
 
-    def half(one: xr.Dataset) -> np.ndarray:
-        return np.asarray(one.u.values[:200] + one.u.values[200:]) / 2
+    def half(replicate: xr.Dataset) -> np.ndarray:
+        return np.asarray(replicate.u.values[:200] + replicate.u.values[200:]) / 2
 
     error = np.abs(statistics.u.values[:200] - statistics.u.values[200:]) / 2
     assert not error.any()
@@ -147,24 +147,29 @@ def test_intervals_continue_after_a_restart_bit_for_bit_with_complex_values() ->
 
     def add(average: TimeAverage, first: int, end: int) -> None:
         for n in range(first, end):
-            both = {"u": Sample(("z",), values[n]), "c": Sample((), values[n, :1].sum() * (1 + 2j))}
-            average.add(both, float(n))
+            quantities = {
+                "u": Sample(("z",), values[n]),
+                "c": Sample((), values[n, :1].sum() * (1 + 2j)),
+            }
+            average.add(quantities, float(n))
 
     whole, first, second = TimeAverage(), TimeAverage(), TimeAverage()
     add(whole, 0, 500)
     add(first, 0, 173)
     arrays, notes = first.stored()
     second.restore(
-        {name: np.array(one) for name, one in arrays.items()}, json.loads(json.dumps(notes))
+        {name: np.array(values) for name, values in arrays.items()}, json.loads(json.dumps(notes))
     )
     add(second, 173, 500)
     assert second.times == whole.times == (0.0, 499.0)
     assert second.mean().keys() == whole.mean().keys() == {"u", "c"}
-    for one, other in zip(second.leave_one_out(), whole.leave_one_out(), strict=True):
+    for replicate, other in zip(second.leave_one_out(), whole.leave_one_out(), strict=True):
         for name in ("u", "c"):
-            assert np.array_equal(one[name].values, other[name].values)
-        assert one["c"].values.dtype == np.complex128
-        np.testing.assert_allclose(one["c"].values, one["u"].values[0] * (1 + 2j), rtol=1e-12)
+            assert np.array_equal(replicate[name].values, other[name].values)
+        assert replicate["c"].values.dtype == np.complex128
+        np.testing.assert_allclose(
+            replicate["c"].values, replicate["u"].values[0] * (1 + 2j), rtol=1e-12
+        )
 
 
 def test_averages_of_an_earlier_version_continue_with_batches_from_the_restart_on() -> None:
@@ -203,11 +208,11 @@ def test_batches_that_contradict_the_manifest_are_refused(wrong: dict[str, int])
 def test_intervals_are_in_the_file_and_can_be_found_from_it(tmp_path: Path) -> None:
     statistics = derived(averaged(autoregressive(0.5, 400)[:, :5]))
     path = write_statistics(statistics, tmp_path)
-    with xr.open_zarr(path) as found:
-        assert found.u_ci95.values.tolist() == statistics.u_ci95.values.tolist()
-        width = half_width(replicates(found.load()), lambda one: one.u.values)
-        np.testing.assert_allclose(width, found.u_ci95, rtol=1e-12)
-        assert explanation(found, ("u",)) == explanation(statistics, ("u",))
+    with xr.open_zarr(path) as stored:
+        assert stored.u_ci95.values.tolist() == statistics.u_ci95.values.tolist()
+        width = half_width(replicates(stored.load()), lambda replicate: replicate.u.values)
+        np.testing.assert_allclose(width, stored.u_ci95, rtol=1e-12)
+        assert explanation(stored, ("u",)) == explanation(statistics, ("u",))
 
 
 @pytest.mark.parametrize(("degrees", "exact"), [(7, 2.36462), (15, 2.13145), (30, 2.04227)])

@@ -87,8 +87,8 @@ def rays(block: Block, scene: Scene, camera: Camera) -> int:
 def estimate(file: Path) -> assimilation.AssimilationCase:
     print(pipeline.load("pipeline.yaml").path)
     case = assimilation.load_assimilation(file, {"time.steps": 3})
-    found = uzushio.assimilate(case, out="estimate", quiet=True)
-    m = found.parameters["m"]
-    if m.sd is not None and found.estimate is not None and found.history is not None:
-        print(m.value + m.sd, found.estimate["phi"].dims, found.history["J"].values)
-    return found.case
+    result = uzushio.assimilate(case, out="estimate", quiet=True)
+    m = result.parameters["m"]
+    if m.sd is not None and result.estimate is not None and result.history is not None:
+        print(m.value + m.sd, result.estimate["phi"].dims, result.history["J"].values)
+    return result.case
