@@ -44,7 +44,7 @@ class Monitor(ProgressOutput):
 
         Args:
             step: index of the step just done.
-            moment: its time, in the solver's unit; None without a time.
+            moment: time after this step, in the solver's unit; None without a time.
             fraction: share of the run that is done, 0 to 1.
             readings: the solver's figures.
         """

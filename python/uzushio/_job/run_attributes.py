@@ -70,7 +70,7 @@ class PaceMeter:
 
         Args:
             step: number of the step.
-            moment: its time.
+            moment: time of the step.
             waited: seconds that the solver has waited for readers since the beginning.
         """
         self._marks.append((step, moment, time.monotonic(), waited))

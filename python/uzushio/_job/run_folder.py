@@ -63,7 +63,7 @@ class RunFolder(JobFolder):
 
     Args:
         path: path of the folder.
-        options: its restart, its case file, and whether an earlier run is removed.
+        options: restart, case file, and whether an earlier run is removed.
     """
 
     def __init__(self, path: Path, options: Options) -> None:
@@ -125,7 +125,7 @@ class RunFolder(JobFolder):
         Args:
             case: case of the run.
             step: first step of the run; checkpoints of later steps are set aside.
-            comm: its ranks.
+            comm: ranks of the run.
             say: called with a sentence for each checkpoint that was set aside (rank 0).
 
         Raises:

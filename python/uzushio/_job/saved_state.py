@@ -33,10 +33,10 @@ def snapshot(
 
     Args:
         case: case of the run.
-        solver: its solver.
-        average: its averages.
-        published: notes of its publisher.
-        actions: states of the actions of its pipeline.
+        solver: solver of the run.
+        average: averages of the run.
+        published: notes of the run's publisher.
+        actions: states of the actions of the run's pipeline.
     """
     arrays, notes = average.stored()
     if published is not None:
@@ -68,7 +68,7 @@ def restore(
         where: folder of a run, or of one checkpoint.
         case: case of the solver.
         solver: solver to restore.
-        comm: its ranks.
+        comm: ranks of the solver.
         fallback: use the checkpoint before a damaged one.
         tell: called with a sentence for each damaged checkpoint.
         interpolate: interpolate a state of another grid in the same box.

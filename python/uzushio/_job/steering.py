@@ -106,8 +106,8 @@ class Steering:
 
     Args:
         solver: solver of the run.
-        publisher: its stream.
-        job: its job; the vote tells all ranks that there are requests.
+        publisher: publisher of the run's stream.
+        job: job of the run; the vote tells all ranks that there are requests.
         allowed: whether the case allows steering.
         folder: folder of the run, for the record.
     """

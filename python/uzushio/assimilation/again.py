@@ -32,7 +32,7 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
     iteration does not have are unknown.
 
     Args:
-        run: its folder.
+        run: folder of the assimilation.
         overrides: overrides of the case there.
         comm: all ranks.
         options: `restart` is the folder or checkpoint.

@@ -46,7 +46,7 @@ class TimeFit:
 
     Attributes:
         step: step of the run.
-        time: its time.
+        time: time of this step.
         values: number of observations.
         innovation_mean: mean of (o − b) / sigma.
         innovation_rms: root mean square of it.
@@ -75,7 +75,7 @@ class Fit:
         J_o: term of the observations in J.
         J_b: term of the background in J.
         ratio: 2J/N.
-        expected: its expectation for a linear model, if the model and all errors are right.
+        expected: expectation of 2J/N for a linear model, if the model and all errors are right.
         expected_at_most: the same if the state has no background, whose points are determined by
             the observations in part; else `expected`.
         spread: standard deviation of `ratio`.

@@ -44,7 +44,7 @@ class AssimilationResult(JobResult):
 
     Attributes:
         folder: folder of the assimilation.
-        case: its case.
+        case: case of the assimilation.
         status: 0 when the search ended, 128 plus the signal when it was stopped, 1 when it ended
             and a result could not be written.
     """

@@ -39,7 +39,7 @@ class Action(ABC, Generic[Settings]):
         """Make the action; the stream is not known yet.
 
         Args:
-            settings: its section of the file.
+            settings: section of the file for the action.
             name: unique in the pipeline, usable in names of files.
             setup: ranks, folders and shared objects.
         """

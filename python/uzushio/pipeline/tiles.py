@@ -145,7 +145,7 @@ def cut_tiles(
 
     Args:
         block: the block.
-        points: its owned points.
+        points: owned points of the block.
         missing_layers: returns the numbers of layers below and above, along each axis, that the
             computation on a box reads and the block's memory does not contain.
     """

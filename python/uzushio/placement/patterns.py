@@ -21,7 +21,7 @@ class Phase:
         name: name of the phase.
         source: rank that sends each message, (messages,).
         target: rank that receives it, (messages,).
-        sent: its bytes, (messages,).
+        sent: bytes of each message, (messages,).
     """
 
     name: str

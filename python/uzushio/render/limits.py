@@ -37,7 +37,7 @@ class LimitTracker:
 
         Args:
             key: identifies the colour scale.
-            colors: its colours, with the rule for its limits.
+            colors: colours of the scale, with the rule for its limits.
             values: finite minimum and maximum of this step; (inf, -inf) if there is none.
         """
         if colors.fixed:

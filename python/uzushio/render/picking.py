@@ -45,7 +45,7 @@ class Picker:
 
         Args:
             origin: start of the ray (x, y, z).
-            direction: its unit direction.
+            direction: unit vector along the ray.
             names: names of arrays with one component.
             parts: for each data set the distances between which it is drawn; None: everywhere.
         """

@@ -110,7 +110,7 @@ class Trials:
 
         Args:
             record: the trial.
-            value: its minimum time relative to the default's in the same batch.
+            value: minimum time relative to the default's in the same batch.
         """
         record.done = True
         number = Trial(self._study, record.identity).number

@@ -69,7 +69,7 @@ class DocumentView:
     Attributes:
         settings: validated section.
         values: the section in YAML's types, without keys that have their defaults.
-        revision: its value in the document when the view or `sources` changed last.
+        revision: revision of the document when the view or `sources` changed last.
         changed_by: page that made this change; None: no page.
     """
 

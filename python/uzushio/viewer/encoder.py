@@ -81,7 +81,7 @@ class EncodedPicture:
 
     Attributes:
         picture: the picture.
-        sequence: its number.
+        sequence: number of the picture.
         arrival: time at which the gateway received it, by `time.perf_counter`.
     """
 

@@ -245,7 +245,7 @@ class ViewMessage(Message):
     Frames that follow are pictures of this view; those of another view may have higher numbers.
 
     Attributes:
-        view: its name.
+        view: name of the view.
         revision: revision of the view; `base` of a later patch.
         sources: section `sources`.
         actions: section `actions`: the plots.

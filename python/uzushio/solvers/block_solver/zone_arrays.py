@@ -41,7 +41,7 @@ def zone_arrays(
 
     Args:
         core: a solver after its set-up.
-        blocks: its blocks.
+        blocks: blocks of the solver.
         block_cells: as `max_block_cells`.
         whole: whether parts have all values of a block. Otherwise values shared with the next
             block of the zone are in the next block's part only.

@@ -24,7 +24,7 @@ class SampleWeights:
         """Return the weight of the next sample.
 
         Args:
-            time: its time; None if it is not known.
+            time: time of the sample; None if it is not known.
 
         Raises:
             ValueError: the time is before that of the last sample.

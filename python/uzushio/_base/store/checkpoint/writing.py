@@ -258,7 +258,7 @@ def _manifest(path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry]) -> Ma
 
     Args:
         path: folder of the checkpoint.
-        snapshot: its content.
+        snapshot: content of the checkpoint.
         chunks: entries of all chunks of the state, which are on the disk.
     """
     made = [(Path(folder), names) for folder, _, names in os.walk(path)]
