@@ -137,7 +137,7 @@ int main(int count, char** words) {
         return 2;
     }
     const std::int64_t cells = std::atoll(words[1]);
-    nlohmann::json found = nlohmann::json::array();
+    nlohmann::json results = nlohmann::json::array();
     for (const double ratio : {1.0, 27.0, 1444.0})
         for (const double blocked : {0.0, 0.2}) {
             const Equation equation = equation_of(cells, ratio, blocked);
@@ -147,12 +147,12 @@ int main(int count, char** words) {
                 geometric.solve(f);
                 algebraic.solve(f);
             }
-            found.push_back({{"ratio", ratio},
-                             {"blocked", blocked},
-                             {"geometric", geometric.figures()},
-                             {"algebraic", algebraic.figures()}});
+            results.push_back({{"ratio", ratio},
+                               {"blocked", blocked},
+                               {"geometric", geometric.figures()},
+                               {"algebraic", algebraic.figures()}});
         }
-    std::cout << found.dump() << '\n';
+    std::cout << results.dump() << '\n';
     MPI_Finalize();
     return 0;
 }

@@ -113,14 +113,14 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
         .def(
             "estimate",
             [](const Solver& solver, int ranks) {
-                const domain::SolverEstimate found = solver.estimate(ranks);
+                const domain::SolverEstimate estimate = solver.estimate(ranks);
                 nb::dict result;
-                result["blocks"] = found.blocks;
-                result["imbalance"] = found.imbalance;
-                result["cells"] = found.cells;
-                result["bytes"] = found.bytes;
-                result["halo_messages"] = found.halo_messages;
-                result["halo_bytes"] = found.halo_bytes;
+                result["blocks"] = estimate.blocks;
+                result["imbalance"] = estimate.imbalance;
+                result["cells"] = estimate.cells;
+                result["bytes"] = estimate.bytes;
+                result["halo_messages"] = estimate.halo_messages;
+                result["halo_bytes"] = estimate.halo_bytes;
                 return result;
             },
             "ranks"_a, "Return what a run on so many ranks needs; allocates no field.")

@@ -27,16 +27,16 @@ using parallel::SectionMonitor;
 
 nb::list sections(const SectionMonitor& monitor) {
     nb::list all;
-    for (const SectionMonitor::Totals& one : monitor.sections())
-        all.append(nb::make_tuple(one.name, one.parent, one.calls, one.seconds, one.work.flops,
-                                  one.work.bytes));
+    for (const SectionMonitor::Totals& totals : monitor.sections())
+        all.append(nb::make_tuple(totals.name, totals.parent, totals.calls, totals.seconds,
+                                  totals.work.flops, totals.work.bytes));
     return all;
 }
 
 nb::list events(const SectionMonitor& monitor) {
     nb::list all;
-    for (const SectionMonitor::Event& one : monitor.events())
-        all.append(nb::make_tuple(one.section, one.start, one.duration));
+    for (const SectionMonitor::Event& event : monitor.events())
+        all.append(nb::make_tuple(event.section, event.start, event.duration));
     return all;
 }
 

@@ -183,13 +183,13 @@ nb::bytes from_rank_0(const std::optional<std::uintptr_t>& comm, const nb::calla
     const auto bytes = interruptible([&] {
         const parallel::CollectiveGroup group = staging::stream_group(communicator(comm));
         return group.from_root([&] {
-            std::vector<std::byte> found;
+            std::vector<std::byte> answer;
             with_python([&] {
                 const auto result = nb::cast<nb::bytes>(work());
                 const auto* first = static_cast<const std::byte*>(result.data());
-                found.assign(first, first + result.size());
+                answer.assign(first, first + result.size());
             });
-            return found;
+            return answer;
         });
     });
     return nb::bytes(bytes.data(), bytes.size());

@@ -91,14 +91,14 @@ staging::QueueCounters PythonEngine::counters() const {
     if (!engine_.is_valid())
         return counters; // abandoned
     with_python([&] {
-        const nb::object found = engine_.attr("counters")();
-        counters.published = nb::cast<std::uint64_t>(found.attr("published"));
-        counters.delivered = nb::cast<std::uint64_t>(found.attr("delivered"));
-        counters.dropped = nb::cast<std::uint64_t>(found.attr("dropped"));
-        counters.seconds_waited = nb::cast<double>(found.attr("seconds_waited"));
-        counters.peak_bytes = nb::cast<std::size_t>(found.attr("peak_bytes"));
-        counters.bytes = nb::cast<std::size_t>(found.attr("bytes"));
-        counters.steps = nb::cast<std::size_t>(found.attr("steps"));
+        const nb::object values = engine_.attr("counters")();
+        counters.published = nb::cast<std::uint64_t>(values.attr("published"));
+        counters.delivered = nb::cast<std::uint64_t>(values.attr("delivered"));
+        counters.dropped = nb::cast<std::uint64_t>(values.attr("dropped"));
+        counters.seconds_waited = nb::cast<double>(values.attr("seconds_waited"));
+        counters.peak_bytes = nb::cast<std::size_t>(values.attr("peak_bytes"));
+        counters.bytes = nb::cast<std::size_t>(values.attr("bytes"));
+        counters.steps = nb::cast<std::size_t>(values.attr("steps"));
     });
     return counters;
 }
@@ -125,15 +125,15 @@ bool PythonSource::collective() const {
 staging::AnnouncedStep PythonSource::next(std::chrono::nanoseconds limit) {
     staging::AnnouncedStep result;
     with_python([&] {
-        const nb::object found = source_.attr("next")(seconds(limit));
-        if (nb::isinstance<nb::bytes>(found)) {
-            const auto bytes = nb::cast<nb::bytes>(found);
+        const nb::object next_step = source_.attr("next")(seconds(limit));
+        if (nb::isinstance<nb::bytes>(next_step)) {
+            const auto bytes = nb::cast<nb::bytes>(next_step);
             const auto* first = static_cast<const std::byte*>(bytes.data());
             result.status = staging::StepStatus::step;
             result.message =
                 std::make_shared<const std::vector<std::byte>>(first, first + bytes.size());
         } else {
-            const bool timeout = nb::cast<std::string>(found) == "timeout";
+            const bool timeout = nb::cast<std::string>(next_step) == "timeout";
             result.status = timeout ? staging::StepStatus::timeout : staging::StepStatus::ended;
         }
     });

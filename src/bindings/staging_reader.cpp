@@ -88,9 +88,9 @@ void PythonReader::read_blocks(const std::string& field, const nb::dict& blocks,
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
     staging::ScalarType type{};
     ++views_; // before the step can be released
-    std::optional<staging::ConstArrayView> found;
+    std::optional<staging::ConstArrayView> view;
     try {
-        found = with_lock(mutex_, [&] {
+        view = with_lock(mutex_, [&] {
             auto& reader = get();
             const auto& step = reader.step();
             auto values = reader.view(field, block);
@@ -102,7 +102,7 @@ nb::object PythonReader::view(nb::handle self, const std::string& field, std::ui
         end_view();
         throw;
     }
-    if (!found) {
+    if (!view) {
         end_view();
         return nb::none();
     }
@@ -114,7 +114,7 @@ nb::object PythonReader::view(nb::handle self, const std::string& field, std::ui
         const std::unique_ptr<ViewOwner> view_owner(static_cast<ViewOwner*>(pointer));
         view_owner->reader->end_view();
     });
-    return to_numpy(*found, type, owner);
+    return to_numpy(*view, type, owner);
 }
 
 void PythonReader::end_view() noexcept {

@@ -95,24 +95,24 @@ void put_blocks(PythonWriter& writer, const std::string& field, const nb::dict& 
 }
 
 nb::dict counters(PythonWriter& writer) {
-    const auto found = writer(&Writer::counters);
+    const auto counted = writer(&Writer::counters);
     nb::dict result;
-    result["published"] = found.published;
-    result["delivered"] = found.delivered;
-    result["dropped"] = found.dropped;
-    result["seconds_waited"] = found.seconds_waited;
-    result["peak_bytes"] = found.peak_bytes;
-    result["bytes"] = found.bytes;
-    result["steps"] = found.steps;
+    result["published"] = counted.published;
+    result["delivered"] = counted.delivered;
+    result["dropped"] = counted.dropped;
+    result["seconds_waited"] = counted.seconds_waited;
+    result["peak_bytes"] = counted.peak_bytes;
+    result["bytes"] = counted.bytes;
+    result["steps"] = counted.steps;
     return result;
 }
 
 /// Return (reader, number, text, left) of each command.
 nb::list take_commands(PythonWriter& writer) {
     nb::list result;
-    for (const auto& one : writer(&Writer::take_commands))
-        result.append(
-            nb::make_tuple(one.reader, one.command.number, valid_text(one.command.text), one.left));
+    for (const auto& received : writer(&Writer::take_commands))
+        result.append(nb::make_tuple(received.reader, received.command.number,
+                                     valid_text(received.command.text), received.left));
     return result;
 }
 

@@ -32,8 +32,8 @@ using thermal::FaceCondition;
 /// Return the value of a name. Throws `std::invalid_argument` for another name.
 template <class Value>
 Value named(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
-    if (const auto found = values.find(name); found != values.end())
-        return found->second;
+    if (const auto entry = values.find(name); entry != values.end())
+        return entry->second;
     throw std::invalid_argument("there is no " + std::string(what) + " '" + name + "'");
 }
 
@@ -79,10 +79,10 @@ void bind_thermal(nb::module_& module) {
                  new (&triangles) geometry::Triangles(std::move(all));
              })
         .def_prop_ro("undecided", [](const geometry::Triangles& triangles) {
-            std::optional<std::pair<domain::Vector, std::string>> found;
+            std::optional<std::pair<domain::Vector, std::string>> undecided;
             if (const auto& place = triangles.undecided())
-                found.emplace(place->at, place->reason);
-            return found;
+                undecided.emplace(place->at, place->reason);
+            return undecided;
         });
     module.def(
         "stl",

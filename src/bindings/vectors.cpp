@@ -59,15 +59,15 @@ template <class... Vectors> void check(const VectorLayout& layout, const Vectors
 
 std::vector<const double*> pointers(const VectorLayout& layout, const std::vector<Vector>& all) {
     std::vector<const double*> data;
-    for (const auto& one : all) {
-        check(layout, one);
-        data.push_back(one.data());
+    for (const auto& array : all) {
+        check(layout, array);
+        data.push_back(array.data());
     }
     return data;
 }
 
-void check_counts(std::size_t one, std::size_t other) {
-    if (one != other)
+void check_counts(std::size_t count, std::size_t other) {
+    if (count != other)
         throw std::invalid_argument("vectors: two lists differ in length");
 }
 

@@ -54,9 +54,9 @@ class Parser {
         return text_.substr(at_);
     }
     bool take(char c) {
-        const bool found = rest().starts_with(c);
-        at_ += found ? 1 : 0;
-        return found;
+        const bool starts = rest().starts_with(c);
+        at_ += starts ? 1 : 0;
+        return starts;
     }
     std::string word() {
         const auto text = rest();

@@ -18,12 +18,12 @@ struct OpacityBits {
 };
 
 OpacityBits opacity_bits(const std::uint8_t* image, std::size_t pixels) {
-    OpacityBits found;
+    OpacityBits bits;
     for (std::size_t i = 0; i < pixels; ++i) {
-        found.all &= image[4 * i + 3];
-        found.any |= image[4 * i + 3];
+        bits.all &= image[4 * i + 3];
+        bits.any |= image[4 * i + 3];
     }
-    return found;
+    return bits;
 }
 
 void blend(const std::uint8_t* image, const std::uint8_t* background, std::uint8_t* out) {

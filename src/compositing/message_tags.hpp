@@ -17,10 +17,10 @@ class MessageTags {
     /// `frames`: maximum number of pictures in flight.
     MessageTags(MPI_Comm comm, int frames) : numbers_(std::max(frames, 64)) {
         void* value = nullptr;
-        int found = 0;
-        MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&value), &found);
+        int is_set = 0;
+        MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&value), &is_set);
         constexpr int guaranteed = 32767; // by the MPI standard
-        const int max_tag = found != 0 ? *static_cast<const int*>(value) : guaranteed;
+        const int max_tag = is_set != 0 ? *static_cast<const int*>(value) : guaranteed;
         hashes_ = std::max((max_tag - 1) / numbers_, 1);
     }
 

@@ -103,10 +103,10 @@ void OrderCheck::poll() {
         return;
     next_poll_ = now + poll_interval;
     for (;;) {
-        int found = 0;
+        int has_arrived = 0;
         MPI_Status status;
-        MPI_Iprobe(MPI_ANY_SOURCE, MessageTags::control, comm_, &found, &status);
-        if (found == 0)
+        MPI_Iprobe(MPI_ANY_SOURCE, MessageTags::control, comm_, &has_arrived, &status);
+        if (has_arrived == 0)
             break;
         ControlMessage words{};
         MPI_Recv(words.data(), static_cast<int>(words.size()), MPI_UINT64_T, status.MPI_SOURCE,

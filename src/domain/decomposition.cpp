@@ -65,10 +65,10 @@ void Decomposition::check_coverage() const {
 
 std::vector<int> Decomposition::find(int zone, const Box<3>& cells) const {
     const OfZone& here = of_zone_[static_cast<std::size_t>(zone)];
-    std::vector<int> found;
+    std::vector<int> ids;
     for (const std::uint32_t i : here.index.find(cells))
-        found.push_back(here.ids[i]);
-    return found;
+        ids.push_back(here.ids[i]);
+    return ids;
 }
 
 double Decomposition::imbalance() const {

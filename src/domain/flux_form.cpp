@@ -282,10 +282,10 @@ class FluxForm::Implementation {
     void keep(std::size_t local, std::size_t axis, const Index<3>& first, std::int64_t size,
               const std::vector<double*>& row) {
         for (const Side side : {Side::lower, Side::upper}) {
-            const auto found = planes_[local].find(code({axis, side}));
-            if (found == planes_[local].end())
+            const auto entry = planes_[local].find(code({axis, side}));
+            if (entry == planes_[local].end())
                 continue;
-            const FacePlane& plane = found->second;
+            const FacePlane& plane = entry->second;
             const std::int64_t at = plane.sides().lower[axis];
             const std::int64_t skipped = axis == 0 ? at - first[0] : 0;
             if (axis != 0 && first[axis] != at)

@@ -38,19 +38,19 @@ class InsidePoints {
         if (box_.empty())
             return;
         inside_.resize(static_cast<std::size_t>(box_.volume()));
-        std::vector<Crossing> found;
+        std::vector<Crossing> crossings;
         auto value = inside_.begin();
         for (std::int64_t k = box_.lower[2]; k < box_.upper[2]; ++k)
             for (std::int64_t j = box_.lower[1]; j < box_.upper[1]; ++j) {
-                found.clear();
-                surface.crossings(0, point({box_.lower[0], j, k}), found);
-                std::sort(found.begin(), found.end(), [](const Crossing& a, const Crossing& b) {
-                    return a.position < b.position;
-                });
-                auto next = found.begin();
+                crossings.clear();
+                surface.crossings(0, point({box_.lower[0], j, k}), crossings);
+                std::sort(
+                    crossings.begin(), crossings.end(),
+                    [](const Crossing& a, const Crossing& b) { return a.position < b.position; });
+                auto next = crossings.begin();
                 Winding winding;
                 for (std::int64_t i = box_.lower[0]; i < box_.upper[0]; ++i) {
-                    while (next != found.end() && next->position < lattice.position(0, i))
+                    while (next != crossings.end() && next->position < lattice.position(0, i))
                         winding.pass(*next++);
                     *value++ = winding.is_inside();
                 }
@@ -69,12 +69,12 @@ class InsidePoints {
         Crossing nearest;
         double distance = std::numeric_limits<double>::infinity();
         for (Index<3> at = lower; at[axis] <= lower[axis] + 1; ++at[axis]) {
-            std::vector<Crossing> found;
-            surface_.crossings(0, point(at), found);
-            for (const Crossing& one : found)
-                if (std::abs(one.position - lattice_.position(0, at[0])) < distance) {
-                    distance = std::abs(one.position - lattice_.position(0, at[0]));
-                    nearest = {lattice_.position(axis, at[axis]), one.normal};
+            std::vector<Crossing> crossings;
+            surface_.crossings(0, point(at), crossings);
+            for (const Crossing& crossing : crossings)
+                if (std::abs(crossing.position - lattice_.position(0, at[0])) < distance) {
+                    distance = std::abs(crossing.position - lattice_.position(0, at[0]));
+                    nearest = {lattice_.position(axis, at[axis]), crossing.normal};
                 }
         }
         return nearest;
@@ -97,7 +97,7 @@ CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
                    const Lattice& lattice, std::size_t axis) {
     const std::vector<double>& along = lattice.positions[axis];
     const std::size_t b = (axis + 1) % 3, c = (axis + 2) % 3;
-    std::vector<Crossing> found;
+    std::vector<Crossing> crossings;
     for (std::size_t body = 0; body < bodies.size(); ++body) {
         const Bounds bounds = bodies[body]->bounds();
         if (bounds.upper[axis] < along.front() || along.back() < bounds.lower[axis])
@@ -118,10 +118,10 @@ CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
                 Index<3> at{};
                 at[b] = j;
                 at[c] = k;
-                found.clear();
-                bodies[body]->crossings(axis, point, found);
+                crossings.clear();
+                bodies[body]->crossings(axis, point, crossings);
                 std::fill(is_cut.begin(), is_cut.end(), false);
-                for (const Crossing& crossing : found) {
+                for (const Crossing& crossing : crossings) {
                     const auto above =
                         std::upper_bound(along.begin(), along.end(), crossing.position);
                     if (above == along.begin() || above == along.end())
@@ -158,10 +158,10 @@ CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
 }
 
 const CutLink* CutLinks::find(const Index<3>& at) const {
-    const auto found =
+    const auto place =
         std::lower_bound(links_.begin(), links_.end(), at,
                          [](const CutLink& link, const Index<3>& i) { return before(link.at, i); });
-    return found != links_.end() && found->at == at ? &*found : nullptr;
+    return place != links_.end() && place->at == at ? &*place : nullptr;
 }
 
 } // namespace uzushio::geometry

@@ -76,10 +76,10 @@ class Parts {
           sense_(triangles.size(), 0) {
         for_groups(sides, [&](std::span<const Side> group) {
             if (group.size() == 2)
-                for (const auto& [one, other] :
+                for (const auto& [side, other] :
                      {std::pair(group[0], group[1]), std::pair(group[1], group[0])})
-                    neighbours_[3 * one.triangle + count_[one.triangle]++] = {
-                        other.triangle, one.sense == other.sense ? -1 : 1};
+                    neighbours_[3 * side.triangle + count_[side.triangle]++] = {
+                        other.triangle, side.sense == other.sense ? -1 : 1};
         });
         for (std::size_t first = 0; first < triangles.size(); ++first)
             if (sense_[first] == 0)
@@ -184,9 +184,9 @@ std::optional<Undecided> without_volume(const std::vector<Triangle>& triangles,
     });
     std::vector<std::array<double, 2>> volumes(triangles.size()); // sums of values and magnitudes
     for (std::size_t t = 0; t < triangles.size(); ++t) {
-        const double one = sense[t] * volume(triangles[t], triangles[root(t)][0]);
-        volumes[root(t)][0] += one;
-        volumes[root(t)][1] += std::abs(one);
+        const double signed_volume = sense[t] * volume(triangles[t], triangles[root(t)][0]);
+        volumes[root(t)][0] += signed_volume;
+        volumes[root(t)][1] += std::abs(signed_volume);
     }
     for (std::size_t t = 0; t < triangles.size(); ++t)
         if (root(t) == t && std::abs(volumes[t][0]) <= round_off * volumes[t][1])
@@ -210,14 +210,14 @@ Orientation orientation_of(const std::vector<Triangle>& triangles) {
         if (sum == 0 || result.undecided)
             return;
         const auto& [from, to] = group.front().ends;
-        Undecided found;
+        Undecided undecided;
         for (std::size_t a = 0; a < 3; ++a)
-            found.at[a] = 0.5 * (from[a] + to[a]);
+            undecided.at[a] = 0.5 * (from[a] + to[a]);
         std::ostringstream text;
         text << "and " << group.size() << (group.size() == 1 ? " triangle has" : " triangles share")
              << " one side, and do not tell inside from outside";
-        found.reason = text.str();
-        result.undecided = found;
+        undecided.reason = text.str();
+        result.undecided = undecided;
     });
     return result;
 }

@@ -57,10 +57,10 @@ bool is_outside(const Vector& centre, int dimension,
 std::vector<Box<3>> first_cells(const domain::Zone& zone, const Box<3>& cells) {
     if (zone.boundaries.empty())
         return {cells};
-    std::vector<Box<3>> found;
+    std::vector<Box<3>> boxes;
     for (const domain::BoundaryPatch& boundary : zone.boundaries)
-        found.push_back(intersect(boundary.patch.layer(Box<3>::of(zone.cells)), cells));
-    return found;
+        boxes.push_back(intersect(boundary.patch.layer(Box<3>::of(zone.cells)), cells));
+    return boxes;
 }
 
 } // namespace
@@ -101,9 +101,9 @@ int find_regions(MPI_Comm comm, const domain::Decomposition& decomposition,
     for (std::size_t b = 0; b < numbers.blocks(); ++b)
         for_indices(numbers.owned(b), [&](const Index<3>& at) {
             double& number = numbers.view(b)(at);
-            const auto found = std::lower_bound(fluid.begin(), fluid.end(), number);
-            number = found != fluid.end() && *found == number
-                         ? static_cast<double>(found - fluid.begin())
+            const auto position = std::lower_bound(fluid.begin(), fluid.end(), number);
+            number = position != fluid.end() && *position == number
+                         ? static_cast<double>(position - fluid.begin())
                          : none;
         });
     parallel::Traffic uncounted;

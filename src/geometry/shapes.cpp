@@ -17,13 +17,13 @@ void check(bool above_zero, const char* what) {
 /// Append the two points on a circle around `centre` at the distance `across` from it, on a line
 /// along `axis`. `square`: of half the distance between them.
 void append_circle(std::size_t axis, const Vector& centre, double radius, const Vector& across,
-                   double square, std::vector<Crossing>& found) {
+                   double square, std::vector<Crossing>& crossings) {
     for (const double half : {-std::sqrt(square), std::sqrt(square)}) {
         Vector normal = across;
         normal[axis] = half;
         for (double& component : normal)
             component /= radius;
-        found.push_back({centre[axis] + half, normal});
+        crossings.push_back({centre[axis] + half, normal});
     }
 }
 
@@ -32,7 +32,7 @@ class Sphere : public Surface {
     Sphere(const Vector& centre, double radius) : centre_(centre), radius_(radius) {}
 
     void crossings(std::size_t axis, const Vector& point,
-                   std::vector<Crossing>& found) const override {
+                   std::vector<Crossing>& crossings) const override {
         double square = radius_ * radius_;
         Vector across{};
         for (std::size_t a = 0; a < 3; ++a) {
@@ -41,7 +41,7 @@ class Sphere : public Surface {
         }
         if (!(square > 0)) // a line that touches the sphere does not cross it
             return;
-        append_circle(axis, centre_, radius_, across, square, found);
+        append_circle(axis, centre_, radius_, across, square, crossings);
     }
     [[nodiscard]] Bounds bounds() const override {
         Bounds bounds{centre_, centre_};
@@ -63,7 +63,7 @@ class BoxSurface : public Surface {
     explicit BoxSurface(const Bounds& bounds) : bounds_(bounds) {}
 
     void crossings(std::size_t axis, const Vector& point,
-                   std::vector<Crossing>& found) const override {
+                   std::vector<Crossing>& crossings) const override {
         // Half-open, so that adjacent boxes share no line; points of the lower sides are outside,
         // by the convention of `CutLinks` along the axis.
         for (std::size_t a = 0; a < 3; ++a)
@@ -71,8 +71,8 @@ class BoxSurface : public Surface {
                 return;
         Vector normal{};
         normal[axis] = 1;
-        found.push_back({bounds_.lower[axis], normal});
-        found.push_back({bounds_.upper[axis], normal});
+        crossings.push_back({bounds_.lower[axis], normal});
+        crossings.push_back({bounds_.upper[axis], normal});
     }
     [[nodiscard]] Bounds bounds() const override { return bounds_; }
     [[nodiscard]] bool is_closed() const override { return true; }
@@ -87,7 +87,7 @@ class Cylinder : public Surface {
         : centre_(centre), radius_(radius), axis_(axis), length_(length) {}
 
     void crossings(std::size_t axis, const Vector& point,
-                   std::vector<Crossing>& found) const override {
+                   std::vector<Crossing>& crossings) const override {
         const double height = point[axis_] - centre_[axis_];
         double square = radius_ * radius_;
         Vector across{};
@@ -104,12 +104,12 @@ class Cylinder : public Surface {
             Vector normal{};
             normal[axis] = 1;
             for (const double half : {-0.5 * length_, 0.5 * length_})
-                found.push_back({centre_[axis] + half, normal});
+                crossings.push_back({centre_[axis] + half, normal});
             return;
         }
         if (!(-0.5 * length_ < height && height <= 0.5 * length_))
             return;
-        append_circle(axis, centre_, radius_, across, square, found);
+        append_circle(axis, centre_, radius_, across, square, crossings);
     }
     [[nodiscard]] Bounds bounds() const override {
         Bounds bounds{centre_, centre_};
@@ -135,15 +135,16 @@ class Placed : public Surface {
         : surface_(std::move(surface)), displacement_(displacement), quanta_(quanta) {}
 
     void crossings(std::size_t axis, const Vector& point,
-                   std::vector<Crossing>& found) const override {
+                   std::vector<Crossing>& crossings) const override {
         Vector original = point;
         for (std::size_t a = 0; a < 3; ++a)
             original[a] -= displacement_[a];
-        const std::size_t first = found.size();
-        surface_->crossings(axis, original, found);
-        for (std::size_t n = first; n < found.size(); ++n)
-            found[n].position = std::nearbyint(found[n].position / quanta_[axis]) * quanta_[axis] +
-                                displacement_[axis];
+        const std::size_t first = crossings.size();
+        surface_->crossings(axis, original, crossings);
+        for (std::size_t n = first; n < crossings.size(); ++n)
+            crossings[n].position =
+                std::nearbyint(crossings[n].position / quanta_[axis]) * quanta_[axis] +
+                displacement_[axis];
     }
     [[nodiscard]] Bounds bounds() const override { // larger than what rounding may move
         Bounds bounds = surface_->bounds();

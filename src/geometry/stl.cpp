@@ -149,8 +149,8 @@ class Words {
             fail(word, "'"s + wanted + "'");
     }
     Vector position() {
-        Vector found;
-        for (double& component : found) {
+        Vector vector;
+        for (double& component : vector) {
             std::string word = next();
             const char* first = word.data() + (word.starts_with('+') ? 1 : 0);
             const char* end = word.data() + word.size();
@@ -160,7 +160,7 @@ class Words {
             if (error == std::errc::result_out_of_range) // as strtod: 0 or infinite
                 component = std::strtod(first, nullptr);
         }
-        return found;
+        return vector;
     }
     /// Throw an error for a word that was not expected; empty: the end of the file.
     [[noreturn]] void fail(const std::string& word, const std::string& wanted) const {
@@ -177,11 +177,11 @@ class Words {
     /// Skip characters; return them.
     template <class Skipped> std::string_view skip(const Skipped& skipped) {
         const auto end = std::find_if_not(rest_.begin(), rest_.end(), skipped);
-        const std::string_view found =
+        const std::string_view skipped_text =
             rest_.substr(0, static_cast<std::size_t>(end - rest_.begin()));
-        line_ += std::count(found.begin(), found.end(), '\n');
-        rest_.remove_prefix(found.size());
-        return found;
+        line_ += std::count(skipped_text.begin(), skipped_text.end(), '\n');
+        rest_.remove_prefix(skipped_text.size());
+        return skipped_text;
     }
     const File& file_;
     std::string_view rest_;

@@ -46,7 +46,7 @@ class Surface {
     /// Append the points where the line parallel to `axis` through `point` meets the surface, in
     /// any order. A closed surface is met an even number of times.
     virtual void crossings(std::size_t axis, const domain::Vector& point,
-                           std::vector<Crossing>& found) const = 0;
+                           std::vector<Crossing>& crossings) const = 0;
 
     /// Return a box that contains the surface.
     [[nodiscard]] virtual Bounds bounds() const = 0;

@@ -66,10 +66,10 @@ using Position = std::array<double, 2>;
     const double db = p[b] - origin[b], dc = p[c] - origin[c];
     const double s = (db * second[c] - dc * second[b]) / area;
     const double t = (first[b] * dc - first[c] * db) / area;
-    const double found = origin[axis] + s * first[axis] + t * second[axis];
-    if (!std::isfinite(found)) // parallel to the line
+    const double position = origin[axis] + s * first[axis] + t * second[axis];
+    if (!std::isfinite(position)) // parallel to the line
         return 0.5 * (lowest + highest);
-    return std::clamp(found, lowest, highest);
+    return std::clamp(position, lowest, highest);
 }
 
 } // namespace uzushio::geometry

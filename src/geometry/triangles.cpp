@@ -171,7 +171,7 @@ Triangles::Triangles(std::vector<Triangle> triangles) : triangles_(std::move(tri
 }
 
 void Triangles::crossings(std::size_t axis, const Vector& point,
-                          std::vector<Crossing>& found) const {
+                          std::vector<Crossing>& crossings) const {
     const std::size_t b = (axis + 1) % 3, c = (axis + 2) % 3;
     for (const std::size_t a : {b, c})
         if (!(bounds_.lower[a] <= point[a] && point[a] <= bounds_.upper[a]))
@@ -181,7 +181,7 @@ void Triangles::crossings(std::size_t axis, const Vector& point,
         if (turns == 0)
             return;
         const int turn = orientation_.undecided ? 0 : turns * orientation_.sense[n];
-        found.push_back({height(triangles_[n], axis, point), normals_[n], turn});
+        crossings.push_back({height(triangles_[n], axis, point), normals_[n], turn});
     });
 }
 

@@ -25,7 +25,7 @@ class Triangles : public Surface {
     explicit Triangles(std::vector<Triangle> triangles);
 
     void crossings(std::size_t axis, const domain::Vector& point,
-                   std::vector<Crossing>& found) const override;
+                   std::vector<Crossing>& crossings) const override;
     [[nodiscard]] Bounds bounds() const override { return bounds_; }
     [[nodiscard]] bool is_closed() const override { return open_sides_ == 0; }
 

@@ -67,10 +67,10 @@ bool is_anisotropic(MPI_Comm comm, const Equation& equation) {
             cells[0] += 1;
             cells[1] += blocked ? 1 : 0;
             for (std::size_t a = 0; a < 3; ++a) {
-                const double one = along[a], other = along[(a + 1) % 3];
-                if (one > 0 && other > 0) {
-                    ratios[2 * a] = std::max(ratios[2 * a], one / other);
-                    ratios[2 * a + 1] = std::max(ratios[2 * a + 1], other / one);
+                const double coupling = along[a], other = along[(a + 1) % 3];
+                if (coupling > 0 && other > 0) {
+                    ratios[2 * a] = std::max(ratios[2 * a], coupling / other);
+                    ratios[2 * a + 1] = std::max(ratios[2 * a + 1], other / coupling);
                 }
             }
         });

@@ -213,15 +213,15 @@ void AxisTransform::multiply(const std::vector<double>& matrix, Target to) {
     constexpr int parts = lanes / 4;
     for (int row = 0; row < n_; row += 2) { // two rows for each load of a column's values
         const bool pair = row + 1 < n_;
-        const double* one = matrix.data() + std::ptrdiff_t{row} * n_;
-        const double* other = pair ? one + n_ : one;
+        const double* first = matrix.data() + std::ptrdiff_t{row} * n_;
+        const double* second = pair ? first + n_ : first;
         std::array<Four, parts> sum{}, other_sum{};
         for (int n = 0; n < n_; ++n) {
             const double* values = work(n);
             for (int part = 0; part < parts; ++part) {
                 const Four four = load<Four>(values + 4 * part);
-                sum[static_cast<std::size_t>(part)] += one[n] * four;
-                other_sum[static_cast<std::size_t>(part)] += other[n] * four;
+                sum[static_cast<std::size_t>(part)] += first[n] * four;
+                other_sum[static_cast<std::size_t>(part)] += second[n] * four;
             }
         }
         for (int part = 0; part < parts; ++part) {

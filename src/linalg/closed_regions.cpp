@@ -38,8 +38,8 @@ class Components {
         own = std::min(own, label);
         return changes;
     }
-    void join(std::size_t one, std::size_t other) {
-        const std::size_t a = root(one), b = root(other);
+    void join(std::size_t label, std::size_t other) {
+        const std::size_t a = root(label), b = root(other);
         labels_[std::min(a, b)] = std::min(labels_[a], labels_[b]);
         parents_[std::max(a, b)] = std::min(a, b);
     }
@@ -160,13 +160,13 @@ ClosedRegions::ClosedRegions(MPI_Comm comm, const Equation& equation, const Fiel
             });
         MPI_Allreduce(MPI_IN_PLACE, &changes, 1, MPI_INT, MPI_MAX, comm);
     }
-    std::vector<std::int64_t> found;
+    std::vector<std::int64_t> own_labels;
     for (std::size_t block = 0; block < labels.blocks(); ++block)
         for_indices(labels.owned(block), [&](const Index<3>& at) {
             if (const double label = labels.view(block)(at); label != determined)
-                found.push_back(static_cast<std::int64_t>(label));
+                own_labels.push_back(static_cast<std::int64_t>(label));
         });
-    labels_ = united(comm, std::move(found));
+    labels_ = united(comm, std::move(own_labels));
     if (is_singular(equation) && labels_.size() <= 1)
         labels_.clear();
     if (empty())

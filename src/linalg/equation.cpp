@@ -24,12 +24,12 @@ Condition condition_of(const Equation& equation, const Zone& zone, const Face& f
     for (const auto& boundary : zone.boundaries) {
         if (!(boundary.patch == whole))
             continue;
-        const auto found = equation.conditions.find(boundary.condition);
-        if (found == equation.conditions.end() || found->second == Condition::periodic)
+        const auto entry = equation.conditions.find(boundary.condition);
+        if (entry == equation.conditions.end() || entry->second == Condition::periodic)
             throw MeshError("zone '" + zone.name + "', " + boundary.patch.text() +
                             ": state whether the unknown is dirichlet or neumann at boundary '" +
                             boundary.condition + "'");
-        return found->second;
+        return entry->second;
     }
     throw MeshError("zone '" + zone.name + "', face " + face.name() +
                     ": linear solvers need one condition or connection for the whole face");

@@ -309,8 +309,8 @@ parallel::CompensatedSum GridOperator<T>::integral(Value&& value) const {
 template <class T>
 parallel::CompensatedSum GridOperator<T>::partial_dot(const Field& a, const Field& b) const {
     return integral([&](const auto& row) {
-        return [one = row_of(a, row), other = row_of(b, row)](std::int64_t n) {
-            return static_cast<double>(one[n]) * static_cast<double>(other[n]);
+        return [first = row_of(a, row), second = row_of(b, row)](std::int64_t n) {
+            return static_cast<double>(first[n]) * static_cast<double>(second[n]);
         };
     });
 }

@@ -72,9 +72,9 @@ struct Stage {
     int layers = 0; ///< of ghosts, in which it is computed too
 };
 
-bool same(const std::vector<Block>& one, const std::vector<Block>& other) {
+bool same(const std::vector<Block>& blocks, const std::vector<Block>& other) {
     return std::equal(
-        one.begin(), one.end(), other.begin(), other.end(),
+        blocks.begin(), blocks.end(), other.begin(), other.end(),
         [](const Block& p, const Block& q) { return p.rank == q.rank && p.cells == q.cells; });
 }
 

@@ -27,8 +27,8 @@ struct Group {
 
 Processors merged(const RankPlace& place) {
     Processors all;
-    for (const Processors& one : place)
-        all.insert(all.end(), one.begin(), one.end());
+    for (const Processors& processors : place)
+        all.insert(all.end(), processors.begin(), processors.end());
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
@@ -171,7 +171,9 @@ RankPlace bind_rank(const NodeTopology& topology, const RankPlace& place) {
     }
     if (refused > 0)
         throw std::runtime_error("the system refused to bind a thread to its processors");
-    std::erase_if(bound, [](const Processors& one) { return one.empty(); }); // fewer threads run
+    std::erase_if(bound, [](const Processors& processors) {
+        return processors.empty();
+    }); // fewer threads run
     return bound;
 }
 

@@ -96,11 +96,11 @@ struct CollectiveGroup::State {
 /// `needed`.
 void CollectiveGroup::State::receive_abort_notices(std::uint64_t needed) {
     for (;;) {
-        int found = 0;
+        int has_arrived = 0;
         MPI_Message message = MPI_MESSAGE_NULL;
         MPI_Status status;
-        MPI_Improbe(MPI_ANY_SOURCE, abort_tag, comm.get(), &found, &message, &status);
-        if (found == 0)
+        MPI_Improbe(MPI_ANY_SOURCE, abort_tag, comm.get(), &has_arrived, &message, &status);
+        if (has_arrived == 0)
             break;
         int size = 0;
         MPI_Get_count(&status, MPI_BYTE, &size);

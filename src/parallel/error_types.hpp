@@ -15,9 +15,9 @@ class ErrorTypes {
     template <class Default, class... Others> static ErrorTypes of() {
         return {[]([[maybe_unused]] const std::exception& error) {
                     std::uint8_t number = 0;
-                    const bool found =
+                    const bool matches =
                         ((++number, dynamic_cast<const Others*>(&error) != nullptr) || ...);
-                    return found ? number : std::uint8_t{0};
+                    return matches ? number : std::uint8_t{0};
                 },
                 [](std::uint8_t number, const std::string& text) {
                     constexpr std::array construct{&as<Default>, &as<Others>...};

@@ -19,10 +19,10 @@ int SectionMonitor::find(std::string_view name) {
             return *link;
         link = &links_[static_cast<std::size_t>(*link)].next;
     }
-    const int found = *link = static_cast<int>(sections_.size());
+    const int section = *link = static_cast<int>(sections_.size());
     sections_.push_back({std::string(name), parent});
     links_.emplace_back();
-    return found;
+    return section;
 }
 
 std::ptrdiff_t SectionMonitor::record(int section, Clock::time_point start, Clock::time_point end,

@@ -27,7 +27,7 @@ struct RowRanges {
 template <class T> void widen(RowRanges& row, const T* values, std::int64_t stride, int points) {
     float *const low = row.low.data(), *const high = row.high.data(),
                  *const nonfinite = row.nonfinite.data();
-    const auto one = [&](int i, T value) {
+    const auto widen_at = [&](int i, T value) {
         const auto given = static_cast<float>(value);
         const float v = given + (given - given);
         low[i] = v < low[i] ? v : low[i];
@@ -37,10 +37,10 @@ template <class T> void widen(RowRanges& row, const T* values, std::int64_t stri
     if (stride == 1) {
 #pragma omp simd
         for (int i = 0; i < points; ++i)
-            one(i, values[i]);
+            widen_at(i, values[i]);
     } else {
         for (int i = 0; i < points; ++i)
-            one(i, values[i * stride]);
+            widen_at(i, values[i * stride]);
     }
 }
 

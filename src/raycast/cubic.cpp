@@ -24,8 +24,8 @@ Cubic::MonotonePieces Cubic::pieces(const Coefficients& p) const {
         const Mask inside = less(floats(0), square) & less(floats(0), s) & less(s, floats(1));
         return select(inside, s, floats(1));
     };
-    const Floats one = extremum(q / p.c3), other = extremum(d0 / q);
-    MonotonePieces result{{floats(0), min(one, other), max(one, other), floats(1)},
+    const Floats root = extremum(q / p.c3), other = extremum(d0 / q);
+    MonotonePieces result{{floats(0), min(root, other), max(root, other), floats(1)},
                           {b_[0], {}, {}, b_[3]}};
     for (std::size_t i = 1; i < 3; ++i)
         result.values[i] = select(less(result.ends[i], floats(1)), value(p, result.ends[i]), b_[3]);

@@ -28,16 +28,16 @@ EmptySpaceSkipper::SegmentRange EmptySpaceSkipper::next(std::int32_t from, std::
             number += skip;
             from = begin_of(number);
         }
-        const bool found = has_surfaces(number);
-        if (!found && plan_.volumes.empty()) {
+        const bool with_surfaces = has_surfaces(number);
+        if (!with_surfaces && plan_.volumes.empty()) {
             from = begin_of(number + 1);
             continue;
         }
         do
             ++number;
         while (!plan_.volumes.empty() && (active_ >> number & 1U) != 0 &&
-               has_surfaces(number) == found);
-        return {std::min(from, end), std::min(begin_of(number), end), found};
+               has_surfaces(number) == with_surfaces);
+        return {std::min(from, end), std::min(begin_of(number), end), with_surfaces};
     }
     return {end, end, false};
 }

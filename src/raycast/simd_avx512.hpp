@@ -139,9 +139,9 @@ UZUSHIO_INLINE Floats load_square(const float* base, std::ptrdiff_t stride) {
 UZUSHIO_INLINE Floats load_square(const double* base, std::ptrdiff_t stride, double less) {
     const __m512d shift = _mm512_set1_pd(less);
     const auto rows = [&](const double* low, const double* high) {
-        const __m512d both = _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(low)),
-                                                _mm256_loadu_pd(high), 1);
-        return _mm512_cvtpd_ps(_mm512_sub_pd(both, shift));
+        const __m512d joined = _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(low)),
+                                                  _mm256_loadu_pd(high), 1);
+        return _mm512_cvtpd_ps(_mm512_sub_pd(joined, shift));
     };
     const __m256 low = rows(base, base + stride), high = rows(base + 2 * stride, base + 3 * stride);
     return Floats(_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));

@@ -29,8 +29,8 @@ template <class Number> struct Vector {
 
     Vector() = default;
     UZUSHIO_INLINE Vector(Number value) { // NOLINT: a number is a vector
-        for (auto& one : part)
-            one = value - Part{};
+        for (auto& lanes : part)
+            lanes = value - Part{};
     }
 
 #define UZUSHIO_OPERATOR(op)                                                                       \

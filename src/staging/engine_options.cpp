@@ -133,14 +133,14 @@ template <class Choice>
 Set choice(Choice& to, std::vector<std::pair<std::string, Choice>> choices) {
     return [&to, choices = std::move(choices)](const Value& value) {
         std::vector<std::string> names;
-        for (const auto& [name, one] : choices)
+        for (const auto& [name, value_of] : choices)
             names.push_back(name);
         const std::string allowed = "one of " + list_of(names);
         const std::string& word = value.text(allowed);
-        const auto found = std::find(names.begin(), names.end(), word);
-        if (found == names.end())
+        const auto match = std::find(names.begin(), names.end(), word);
+        if (match == names.end())
             value.must_be(allowed + suggestion(word, names));
-        to = choices[static_cast<std::size_t>(found - names.begin())].second;
+        to = choices[static_cast<std::size_t>(match - names.begin())].second;
     };
 }
 
@@ -161,13 +161,13 @@ void read_section(const Value& section, const Keys& keys) {
         const Value key{entry.first, section.key, section.where};
         const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "(no text)";
         const std::string whole = section.key.empty() ? name : section.key + "." + name;
-        const auto found = std::find(names.begin(), names.end(), name);
-        if (found == names.end())
+        const auto match = std::find(names.begin(), names.end(), name);
+        if (match == names.end())
             key.fail("'" + whole + "' is not a key" + suggestion(name, names) + "; allowed are " +
                      list_of(names) + ".");
         if (!seen.insert(name).second)
             key.fail("'" + whole + "' is given twice.");
-        keys[static_cast<std::size_t>(found - names.begin())].second(
+        keys[static_cast<std::size_t>(match - names.begin())].second(
             {entry.second, whole, section.where});
     }
 }

@@ -33,8 +33,8 @@ struct Traffic {
 };
 
 Traffic& traffic() {
-    static Traffic one;
-    return one;
+    static Traffic instance;
+    return instance;
 }
 
 /// Return the ranks in MPI_COMM_WORLD of the ranks that a communicator sends to.
@@ -130,9 +130,9 @@ void count_start(MPI_Request request) {
     Prepared send{MPI_PROC_NULL, 0};
     {
         const std::lock_guard lock(traffic().mutex);
-        const auto found = traffic().prepared.find(request);
-        if (found != traffic().prepared.end())
-            send = found->second;
+        const auto entry = traffic().prepared.find(request);
+        if (entry != traffic().prepared.end())
+            send = entry->second;
     }
     add(traffic().sent, send.target, send.bytes);
 }
@@ -153,10 +153,10 @@ void write() {
     const auto ranks = static_cast<std::size_t>(size);
     std::vector<double> row(2 * ranks), other(2 * ranks);
     std::vector<std::map<int, double>> all(rank == 0 ? ranks : 0);
-    for (std::size_t one = 0; one < traffic().sent.size(); ++one)
-        row[one] = traffic().sent[one];
-    for (std::size_t one = 0; one < traffic().fetched.size(); ++one)
-        row[ranks + one] = traffic().fetched[one];
+    for (std::size_t partner = 0; partner < traffic().sent.size(); ++partner)
+        row[partner] = traffic().sent[partner];
+    for (std::size_t partner = 0; partner < traffic().fetched.size(); ++partner)
+        row[ranks + partner] = traffic().fetched[partner];
     constexpr int tag = 0;
     if (rank != 0) {
         PMPI_Send(row.data(), 2 * size, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD);
@@ -167,11 +167,11 @@ void write() {
             PMPI_Recv(other.data(), 2 * size, MPI_DOUBLE, source, tag, MPI_COMM_WORLD,
                       MPI_STATUS_IGNORE);
         const std::vector<double>& from = source == 0 ? row : other;
-        for (std::size_t one = 0; one < ranks; ++one) {
-            if (from[one] > 0)
-                all[static_cast<std::size_t>(source)][static_cast<int>(one)] += from[one];
-            if (from[ranks + one] > 0)
-                all[one][source] += from[ranks + one];
+        for (std::size_t partner = 0; partner < ranks; ++partner) {
+            if (from[partner] > 0)
+                all[static_cast<std::size_t>(source)][static_cast<int>(partner)] += from[partner];
+            if (from[ranks + partner] > 0)
+                all[partner][source] += from[ranks + partner];
         }
     }
     const char* given = std::getenv("UZUSHIO_TRAFFIC");
@@ -240,8 +240,8 @@ int MPI_Start(MPI_Request* request) {
 }
 
 int MPI_Startall(int number, MPI_Request requests[]) {
-    for (int one = 0; one < number; ++one)
-        count_start(requests[one]);
+    for (int i = 0; i < number; ++i)
+        count_start(requests[i]);
     return PMPI_Startall(number, requests);
 }
 

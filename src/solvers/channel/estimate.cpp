@@ -131,11 +131,11 @@ Traffic one_step(const Parameters& p, const Modes& m, const Part& part) {
 /// Return positions along an axis of the process grid, among which are ranks with all pairs of
 /// block sizes of these totals, with and without neighbours.
 std::set<int> positions(int parts, std::initializer_list<int> totals) {
-    std::set<int> found{0, std::min(1, parts - 1), std::max(parts - 2, 0), parts - 1};
+    std::set<int> chosen{0, std::min(1, parts - 1), std::max(parts - 2, 0), parts - 1};
     for (const int total : totals)
         for (const int at : {total % parts - 1, total % parts, total % parts + 1})
-            found.insert(std::clamp(at, 0, parts - 1));
-    return found;
+            chosen.insert(std::clamp(at, 0, parts - 1));
+    return chosen;
 }
 
 } // namespace

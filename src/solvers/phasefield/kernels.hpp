@@ -27,8 +27,8 @@ template <class Sums> class PerThread {
     /// Return the total of one of the sums, `of(Sums)`, over threads.
     template <class Of> [[nodiscard]] parallel::CompensatedSum total(Of&& of) const {
         parallel::CompensatedSum total;
-        for (const auto& one : padded_)
-            total.add(folded(std::invoke(of, one.sums)));
+        for (const auto& of_thread : padded_)
+            total.add(folded(std::invoke(of, of_thread.sums)));
         return total;
     }
 

@@ -47,7 +47,7 @@ double FlowSolver::kinetic_energy() {
 }
 
 std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
-    const Scalar& one = flow_.scalars.at(scalar);
+    const Scalar& quantity = flow_.scalars.at(scalar);
     std::array<double, 6> result{};
     for (const auto& [face, condition] : conditioned_faces(flow_)) {
         const ScalarCondition& given = condition->scalars[scalar];
@@ -59,12 +59,12 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
         parallel::CompensatedSum sum;
         const double width = grid_.width_at(face);
         for (std::size_t b = 0; b < blocks(); ++b) {
-            const View<const double> values = std::as_const(field(one.name)).view(b);
+            const View<const double> values = std::as_const(field(quantity.name)).view(b);
             for_indices(
                 grid_.cells_at(face, block(b).cells()), [&, &face = face](const Index<3>& at) {
                     const double conductivity =
                         bodies_ ? bodies_->conductivity(b, scalar, at) : 1.0; // 0: no flux
-                    const double flux = fixed ? conductivity * one.diffusivity *
+                    const double flux = fixed ? conductivity * quantity.diffusivity *
                                                     (given.value - values(at)) / (0.5 * width)
                                               : (conductivity > 0 ? given.value : 0);
                     sum.add(flux * grid_.side_area(face.axis, at));

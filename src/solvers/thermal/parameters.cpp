@@ -31,11 +31,11 @@ void check(const Body& body, std::size_t scalars) {
 } // namespace
 
 std::vector<std::pair<Face, const FaceCondition*>> conditioned_faces(const FlowParameters& flow) {
-    std::vector<std::pair<Face, const FaceCondition*>> found;
+    std::vector<std::pair<Face, const FaceCondition*>> conditions;
     for (const Face& face : domain::faces(flow.dimension))
         if (const auto at = flow.faces.find(face.name()); at != flow.faces.end())
-            found.emplace_back(face, &at->second);
-    return found;
+            conditions.emplace_back(face, &at->second);
+    return conditions;
 }
 
 std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow) {
@@ -56,15 +56,15 @@ FlowParameters checked(FlowParameters flow) {
     double inflow = 0;
     bool has_outflow = false;
     for (const Face& face : domain::faces(flow.dimension)) {
-        const auto found = flow.faces.find(face.name());
+        const auto entry = flow.faces.find(face.name());
         const std::string where = "face " + face.name();
-        if (flow.periodic[face.axis] != (found == flow.faces.end()))
+        if (flow.periodic[face.axis] != (entry == flow.faces.end()))
             throw std::invalid_argument(
                 where + (flow.periodic[face.axis] ? " of a periodic axis has a boundary condition"
                                                   : " has no boundary condition"));
-        if (found == flow.faces.end())
+        if (entry == flow.faces.end())
             continue;
-        const FaceCondition& condition = found->second;
+        const FaceCondition& condition = entry->second;
         if (condition.scalars.size() != flow.scalars.size())
             throw std::invalid_argument(where + " has conditions for " +
                                         std::to_string(condition.scalars.size()) +

@@ -84,22 +84,22 @@ std::vector<std::string> engine_names() {
 std::unique_ptr<WriterEngine> make_engine(const std::string& name,
                                           const parallel::CollectiveGroup& group,
                                           const EngineOptions& options) {
-    const EngineEntry* found = nullptr;
+    const EngineEntry* chosen = nullptr;
     group.run_collectively([&] {
         std::string names;
         for (const auto& entry : writers()) {
             if (entry.name == options.engine)
-                found = &entry;
+                chosen = &entry;
             names += (names.empty() ? "" : ", ") + std::string(entry.name);
         }
         require(options.engine != "adios2",
                 "The staging engine adios2 is available from Python only: open the "
                 "stream from Python, or choose one of ",
                 names, ".");
-        require(found != nullptr, "There is no staging engine \"", options.engine,
+        require(chosen != nullptr, "There is no staging engine \"", options.engine,
                 "\": choose one of ", names, ".");
     });
-    return found->make(name, group, options);
+    return chosen->make(name, group, options);
 }
 
 std::unique_ptr<StepSource> attach(const std::string& given, const parallel::CollectiveGroup& group,
@@ -107,16 +107,16 @@ std::unique_ptr<StepSource> attach(const std::string& given, const parallel::Col
     const std::string contact = with_home(given).string();
     // Rank 0 decides for all ranks: files may appear or disappear meanwhile.
     const auto& entries = readers();
-    std::size_t found = 0;
+    std::size_t index = 0;
     if (group.rank() == 0)
-        while (found < entries.size() && !entries[found].matches(contact))
-            ++found;
-    found = static_cast<std::size_t>(group.max(found));
+        while (index < entries.size() && !entries[index].matches(contact))
+            ++index;
+    index = static_cast<std::size_t>(group.max(index));
     group.run_collectively([&] {
-        require(found != entries.size(), "No engine of this build reads from \"", contact,
+        require(index != entries.size(), "No engine of this build reads from \"", contact,
                 "\": give a contact file, host:port, mpi:NAME or the folder of stored steps.");
     });
-    return entries[found].attach(contact, group, options);
+    return entries[index].attach(contact, group, options);
 }
 
 } // namespace uzushio::staging

@@ -128,9 +128,9 @@ std::string store_document(const StoreState& state) {
 StoreState parse_store(const std::string& text, const std::filesystem::path& file) {
     return parse(text, file, "stored steps", [&](const Json& json) {
         const Json& attributes = json.at("attributes");
-        if (const int found = attributes.at(format_key).get<int>(); found != format)
+        if (const int stored_format = attributes.at(format_key).get<int>(); stored_format != format)
             throw StagingError(sentence("The steps that ", file, " describes are stored in form ",
-                                        found, "; this program reads form ", format, "."));
+                                        stored_format, "; this program reads form ", format, "."));
         StoreState state{attributes.at("id").get<std::string>(),
                          attributes.at("stream").get<std::string>(),
                          attributes.at("closed").get<bool>(), 0};

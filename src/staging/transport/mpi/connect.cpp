@@ -34,9 +34,9 @@ class StreamDirectory {
     }
     [[nodiscard]] std::vector<std::int32_t> look_up(const std::string& stream) {
         const std::lock_guard lock(mutex_);
-        const auto found = known_.find(stream);
-        return found == known_.end() ? std::vector<std::int32_t>{}
-                                     : std::vector<std::int32_t>{found->second};
+        const auto entry = known_.find(stream);
+        return entry == known_.end() ? std::vector<std::int32_t>{}
+                                     : std::vector<std::int32_t>{entry->second};
     }
 
   private:

@@ -24,9 +24,9 @@ States& states() {
     static std::mutex mutex; // two threads may make the attribute at once
     const std::lock_guard lock(mutex);
     States* states = nullptr;
-    int found = 0;
-    MPI_Comm_get_attr(MPI_COMM_SELF, key, static_cast<void*>(&states), &found);
-    if (found == 0) {
+    int is_set = 0;
+    MPI_Comm_get_attr(MPI_COMM_SELF, key, static_cast<void*>(&states), &is_set);
+    if (is_set == 0) {
         states = std::make_unique<States>().release();
         MPI_Comm_set_attr(MPI_COMM_SELF, key, states);
     }

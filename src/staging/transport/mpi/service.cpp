@@ -258,8 +258,9 @@ bool MpiService::handle_command() {
     if (message.kind == ConnectMessage::Kind::confirm)
         attach(message, {});
     else
-        std::erase_if(attachments_,
-                      [&](const Attachment& one) { return one.number == message.channel; });
+        std::erase_if(attachments_, [&](const Attachment& attachment) {
+            return attachment.number == message.channel;
+        });
     return true;
 }
 

@@ -84,13 +84,13 @@ void MappedSegments::end_step() {
 }
 
 MappedSegments::Mapping* MappedSegments::find(const SegmentPlace& place) {
-    const auto found = mappings_.find(place.token);
-    if (found == mappings_.end())
+    const auto mapping = mappings_.find(place.token);
+    if (mapping == mappings_.end())
         return nullptr;
-    const SegmentPlace& known = found->second.place;
+    const SegmentPlace& known = mapping->second.place;
     const bool same = known.process == place.process && known.bytes == place.bytes &&
                       descriptor_of(known.handle) == descriptor_of(place.handle);
-    return same ? &found->second : nullptr;
+    return same ? &mapping->second : nullptr;
 }
 
 /// Return whether the segment contains the step that was announced at `place`.

@@ -26,24 +26,24 @@ namespace {
 using asio::ip::tcp;
 
 /// Result of the thread, shared with the coroutine.
-struct Found {
+struct Lookup {
     asio::error_code fault;
     std::vector<tcp::endpoint> endpoints;
     std::atomic<bool> done = false;
 };
 
-void find(const Address& address, Found& found) {
+void find(const Address& address, Lookup& lookup) {
     try {
         asio::io_context io;
         tcp::resolver resolver(io);
         const auto entries = resolver.resolve(address.host, std::to_string(address.port),
-                                              tcp::resolver::numeric_service, found.fault);
+                                              tcp::resolver::numeric_service, lookup.fault);
         for (const auto& entry : entries)
-            found.endpoints.push_back(entry.endpoint());
+            lookup.endpoints.push_back(entry.endpoint());
     } catch (const std::exception&) {
-        found.fault = asio::error::no_memory;
+        lookup.fault = asio::error::no_memory;
     }
-    found.done = true;
+    lookup.done = true;
 }
 
 /// Return the endpoints of a host that is given by number or name. A name server that does not
@@ -55,10 +55,10 @@ asio::awaitable<std::vector<tcp::endpoint>> resolve(Address address, Deadline de
     if (!fault)
         co_return std::vector<tcp::endpoint>{{number, address.port}};
 
-    const auto found = std::make_shared<Found>();
-    start_signal_blocked_thread([address, found] { find(address, *found); }).detach();
+    const auto lookup = std::make_shared<Lookup>();
+    start_signal_blocked_thread([address, lookup] { find(address, *lookup); }).detach();
     asio::steady_timer timer(co_await asio::this_coro::executor);
-    for (auto pause = std::chrono::milliseconds(1); !found->done;
+    for (auto pause = std::chrono::milliseconds(1); !lookup->done;
          pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
         if (Clock::now() >= deadline)
             throw PeerGone("The address of the host " + address.host +
@@ -67,9 +67,9 @@ asio::awaitable<std::vector<tcp::endpoint>> resolve(Address address, Deadline de
         timer.expires_after(pause);
         co_await timer.async_wait(asio::use_awaitable);
     }
-    if (found->fault)
-        throw PeerGone("There is no host " + address.host + " (" + found->fault.message() + ").");
-    co_return found->endpoints;
+    if (lookup->fault)
+        throw PeerGone("There is no host " + address.host + " (" + lookup->fault.message() + ").");
+    co_return lookup->endpoints;
 }
 
 asio::awaitable<tcp::socket> connect_tcp(asio::io_context& io, std::string name,

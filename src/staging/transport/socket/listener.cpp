@@ -34,11 +34,11 @@ tcp::endpoint endpoint_of(asio::io_context& io, const EngineOptions::Tcp& option
     asio::error_code fault;
     asio::ip::address address = asio::ip::make_address(options.listen, fault);
     if (fault) {
-        const auto found =
+        const auto resolved =
             tcp::resolver(io).resolve(options.listen, "", tcp::resolver::passive, fault);
-        require(!fault && !found.empty(), "There is no address ", options.listen,
+        require(!fault && !resolved.empty(), "There is no address ", options.listen,
                 " on this machine to listen on (", fault.message(), ").");
-        address = found.begin()->endpoint().address();
+        address = resolved.begin()->endpoint().address();
     }
     return {address, static_cast<std::uint16_t>(port)};
 }

@@ -267,10 +267,10 @@ bool SocketSource::has_lost_writer() {
     std::byte next{};
     try {
         for (;;) {
-            const IoResult found = control_->try_peek({&next, 1});
-            if (found.bytes > 0 || Clock::now() >= end)
+            const IoResult peeked = control_->try_peek({&next, 1});
+            if (peeked.bytes > 0 || Clock::now() >= end)
                 return false;
-            if (found.wait_for == IoDirection::none)
+            if (peeked.wait_for == IoDirection::none)
                 return true;
             backoff.pause();
         }
