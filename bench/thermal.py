@@ -90,15 +90,15 @@ def measure_threads(cells: int, rounds: int) -> dict[str, dict[str, float]]:
     """Time steps of one rank with one and two threads, and of two ranks, which alternate."""
     from _threads import fastest_steps
 
-    found = {}
+    seconds_by_name = {}
     for name in THREADED:
         changes = CASES[name]
 
         def make(_: str, comm: MPI.Intracomm, changes: dict[str, Any] = changes) -> ThermalSolver:
             return solver_of(cells, changes, comm)
 
-        found[name] = fastest_steps(make, THREADS, rounds)
-    return found
+        seconds_by_name[name] = fastest_steps(make, THREADS, rounds)
+    return seconds_by_name
 
 
 def seconds(call: Any) -> float:

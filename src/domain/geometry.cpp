@@ -169,8 +169,8 @@ Geometry::Geometry(MPI_Comm comm, const Decomposition& decomposition, int rank, 
     parallel::Traffic uncounted;
     HaloExchange<double> exchange(comm, decomposition, {area_spec(ghosts), volume_spec(ghosts)},
                                   Reach::edges, uncounted);
-    const std::array<Field<double>*, 2> both{&areas_, &volumes_};
-    exchange.exchange(both);
+    const std::array<Field<double>*, 2> measures{&areas_, &volumes_};
+    exchange.exchange(measures);
     for (const NamedRegion& named : boundary_regions(decomposition, rank, ghosts)) {
         const std::size_t local = named.region.local, normal = named.region.patch.face.axis;
         copy_volumes(named.region, volumes_.view(local), ghosts);

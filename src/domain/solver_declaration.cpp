@@ -56,11 +56,11 @@ Decomposition decompose(const SolverDeclaration& declaration, int ranks) {
     }
     if (counts == PartCounts{})
         return Decomposition::multiblock(declaration.mesh, ranks, declaration.max_imbalance);
-    Decomposition found = Decomposition::cartesian(declaration.mesh, counts);
-    if (found.ranks() != ranks)
-        throw MeshError(std::to_string(found.ranks()) + " blocks are declared for " +
+    Decomposition decomposition = Decomposition::cartesian(declaration.mesh, counts);
+    if (decomposition.ranks() != ranks)
+        throw MeshError(std::to_string(decomposition.ranks()) + " blocks are declared for " +
                         std::to_string(ranks) + " ranks");
-    return found;
+    return decomposition;
 }
 
 bool is_evolved(const FieldDeclaration& field) { return field.kind == FieldKind::evolved; }

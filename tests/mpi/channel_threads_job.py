@@ -57,13 +57,16 @@ def in_space(solver: core.Solver) -> list[np.ndarray]:
 def sampled(solver: core.Solver) -> dict[str, np.ndarray]:
     """Return samples of the statistics, which rank 0 has (collective)."""
     samples = solver.samples([2, 7])
-    return {name: one[1] if isinstance(one, tuple) else one for name, one in samples.items()}
+    return {
+        name: statistic[1] if isinstance(statistic, tuple) else statistic
+        for name, statistic in samples.items()
+    }
 
 
-def differences(one: list[np.ndarray], other: list[np.ndarray]) -> list[str]:
+def differences(first: list[np.ndarray], other: list[np.ndarray]) -> list[str]:
     return [
         f"{name} {abs(a - b).max()}"
-        for name, a, b in zip("uvwp", one, other, strict=True)
+        for name, a, b in zip("uvwp", first, other, strict=True)
         if not np.array_equal(a, b)
     ]
 
@@ -76,24 +79,24 @@ def main(py: int, pz: int, scheme: str, transposes: str) -> None:
     for threads in (2, 3):
         other = flow(ranks, scheme, transposes, threads)
         samples, expected = sampled(other), sampled(first)
-        found = differences(fields(first), fields(other))
-        found += [f"{d} in space" for d in differences(in_space(first), in_space(other))]
+        deviations = differences(fields(first), fields(other))
+        deviations += [f"{d} in space" for d in differences(in_space(first), in_space(other))]
         if other.fastest_rate != first.fastest_rate:
-            found.append("rate")
+            deviations.append("rate")
         if comm.rank == 0:
-            found += [
+            deviations += [
                 f"sample {name}"
                 for name, values in samples.items()
                 if not np.array_equal(values, expected[name])
             ]
         needs = core.estimate(parameters(SIZE, ranks, scheme, transposes, threads))
         if max(comm.allgather(other.bytes)) != needs.bytes:
-            found.append(f"bytes {other.bytes}, estimated {needs.bytes}")
+            deviations.append(f"bytes {other.bytes}, estimated {needs.bytes}")
         for kind, sent in needs.traffic.items():
             counted = np.max(comm.allgather(other.traffic()[kind]), axis=0) / STEPS
             if counted.tolist() != list(sent):
-                found.append(f"{kind} {counted.tolist()}, estimated {sent}")
-        different += [f"rank {comm.rank}, {threads} threads: {what}" for what in found]
+                deviations.append(f"{kind} {counted.tolist()}, estimated {sent}")
+        different += [f"rank {comm.rank}, {threads} threads: {what}" for what in deviations]
     if py == 1 and scheme != "partitioned":  # the order of operations is that of one rank
         alone = [
             field[slice(*first.planes)] for field in fields(flow((1, 1), scheme, transposes, 2))

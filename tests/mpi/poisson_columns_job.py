@@ -37,8 +37,8 @@ def main() -> None:
             for start, count in zip(shared.box.start, shared.box.count, strict=True)
         )
         right, whole = np.ascontiguousarray(f[mine]), alone.solve(f)[0]
-        for one in (shared, messages):
-            equal = equal and bool(np.array_equal(one.solve(right)[0], whole[mine]))
+        for poisson in (shared, messages):
+            equal = equal and bool(np.array_equal(poisson.solve(right)[0], whole[mine]))
     waits = shared.sections.seconds()["transposes"]
     equal = comm.allreduce(equal, MPI.LAND)
     if comm.rank == 0:

@@ -74,14 +74,14 @@ def on_one_rank(tmp_path_factory: pytest.TempPathFactory) -> Arrays:
     solver = JetSolver(case, MPI.COMM_SELF).begin()
     for _ in range(8):
         solver.step()
-    found = {}
+    fields = {}
     for name, array in solver.state().arrays.items():
-        found[name] = np.full(array.shape, np.nan)
+        fields[name] = np.full(array.shape, np.nan)
         for start, values in array.parts:
             box = tuple(slice(s, s + n) for s, n in zip(start, values.shape, strict=True))
-            found[name][box] = values
-    assert len(found) == 4 and all(np.isfinite(values).all() for values in found.values())
-    return found
+            fields[name][box] = values
+    assert len(fields) == 4 and all(np.isfinite(values).all() for values in fields.values())
+    return fields
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])
@@ -93,10 +93,10 @@ def test_a_run_has_the_same_bits_on_any_number_of_ranks_and_restarts(
     assert done.returncode == 0, done.stderr
     done = uzushio("run", "--restart", "run", "--ranks", 1, "--set", "time.steps=8", timeout=240)
     assert done.returncode == 0, done.stderr
-    found = checkpointed(tmp_path / "run", 8)
-    assert set(found) == set(on_one_rank)
+    fields = checkpointed(tmp_path / "run", 8)
+    assert set(fields) == set(on_one_rank)
     for name, values in on_one_rank.items():
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
+        np.testing.assert_array_equal(fields[name], values, err_msg=name)
 
 
 def test_the_summary_has_integrals_and_outflows(uzushio: Run, tmp_path: Path) -> None:

@@ -65,13 +65,13 @@ def fields(changes: dict[str, Any], threads: int) -> dict[str, np.ndarray]:
 def main() -> None:
     different: list[str] = []
     for name, changes in CASES.items():
-        one = fields(changes, 1)
-        assert all(np.isfinite(values).all() for values in one.values())
+        expected = fields(changes, 1)
+        assert all(np.isfinite(values).all() for values in expected.values())
         for threads in (2, 3):
             other = fields(changes, threads)
             different += [
                 f"{name}, {threads} threads: {field} {abs(values - other[field]).max()}"
-                for field, values in one.items()
+                for field, values in expected.items()
                 if not np.array_equal(values, other[field])
             ]
     everything = MPI.COMM_WORLD.gather(different)

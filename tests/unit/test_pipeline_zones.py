@@ -69,8 +69,8 @@ def test_a_source_of_a_field_of_several_zones_is_one_field_of_each(solver: JetSo
             graph.stream.grid_of(f"{zone}/pressure").points.count
         )
         box = Box((1, 0, 2), (3, 4, 2))
-        found = computed(graph, f"{zone}/twice", {f"{zone}/pressure": pressure}, box)
-        np.testing.assert_array_equal(found, 2 * (pressure / 2 - 1)[1:4, 0:4, 2:4])
+        values = computed(graph, f"{zone}/twice", {f"{zone}/pressure": pressure}, box)
+        np.testing.assert_array_equal(values, 2 * (pressure / 2 - 1)[1:4, 0:4, 2:4])
     assert graph.stream.quantities["box_2/fluctuation"].description == "fluctuation"
 
 
@@ -89,8 +89,8 @@ def test_gradients_at_cells_of_warped_zones_are_exact_for_linear_fields(
             centres = 0.5 * (centres.take(range(n - 1), axis) + centres.take(range(1, n), axis))
         inputs = {f"{zone}/density": centres @ slope, f"{zone}/xyz": corners}
         for box in (grid.points, Box((1, 2, 0), (2, 1, 3))):
-            found = computed(graph, f"{zone}/slope", inputs, box)
-            np.testing.assert_allclose(found, np.broadcast_to(slope, found.shape), atol=1e-12)
+            values = computed(graph, f"{zone}/slope", inputs, box)
+            np.testing.assert_allclose(values, np.broadcast_to(slope, values.shape), atol=1e-12)
 
 
 def test_names_of_one_zone_and_of_all_do_not_mix_by_accident(solver: JetSolver) -> None:

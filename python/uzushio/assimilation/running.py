@@ -24,7 +24,7 @@ class ParameterEstimate:
 
     Attributes:
         value: the estimate.
-        sd: its standard deviation: the spread of an ensemble if there was one, otherwise from the
+        sd: standard deviation: the spread of an ensemble if there was one, otherwise from the
             curvature of J; None if it is not known.
         first_guess: value at the start of the search.
         truth: true value in a twin experiment, or None.

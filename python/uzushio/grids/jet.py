@@ -94,8 +94,8 @@ def jet_grid(
         radius: inner radius of the nozzle.
         length: from the exit to the outflow.
         far: radius of the side boundary.
-        far_end: its radius at the outflow, to which it grows linearly from the exit; None: the
-            same.
+        far_end: radius of the side boundary at the outflow, to which it grows linearly from the
+            exit; None: the same.
         nozzle: length of the nozzle in the grid; 0: the inflow is the exit.
         wall: thickness of the nozzle's wall; 0: a surface.
         core: half of the diagonal of the core's square, relative to the radius.

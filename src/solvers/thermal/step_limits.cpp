@@ -42,7 +42,7 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     double largest = 0;
     const auto scan = [&](const auto& diffused_in) {
         const auto scan_part = [&](double& most, std::size_t, const Box<3>& part) {
-            double found = 0;
+            double fastest = 0;
             for_rows(part, [&](const Index<3>& first, std::int64_t size) {
                 std::array<const double*, 3> lower{}, upper{};
                 for (std::size_t a = 0; a < 3; ++a) {
@@ -55,19 +55,20 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
                 const double along_j = grid_[1].inverse_width()[first[1]];
                 const double along_k = flat ? 0 : grid_[2].inverse_width()[first[2]];
                 const auto diffused = diffused_in(first);
-#pragma omp simd reduction(max : found)
+#pragma omp simd reduction(max : fastest)
                 for (std::int64_t n = 0; n < size; ++n) {
                     const double d = diffused(n);
                     const double sum = rate(lower[0][n], upper[0][n], width[n], d) +
                                        rate(lower[1][n], upper[1][n], along_j, d) +
                                        rate(lower[2][n], upper[2][n], along_k, d);
-                    found = std::max(found, sum);
+                    fastest = std::max(fastest, sum);
                 }
             });
-            most = std::max(most, found);
+            most = std::max(most, fastest);
         };
-        for (const double found : domain::results_of_parts<double>(std::span(&cells, 1), scan_part))
-            largest = std::max(largest, found);
+        for (const double fastest :
+             domain::results_of_parts<double>(std::span(&cells, 1), scan_part))
+            largest = std::max(largest, fastest);
     };
     if (flow_.subgrid.kind != SubgridModel::Kind::none) {
         // The eddy viscosity grows with the strain: a change of it diffuses about twice as fast.

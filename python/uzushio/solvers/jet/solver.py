@@ -102,18 +102,18 @@ def parameters(case: JetCase) -> Any:
     return core.JetParameters(
         mesh=grid.mesh(),
         gas=_gas(case.gas),
-        conditions={name: _condition(case, one) for name, one in case.boundaries.items()},
+        conditions={name: _condition(case, boundary) for name, boundary in case.boundaries.items()},
         sponges=[
             core.Sponge(
-                one.origin,
-                _AXES[one.axis],
-                one.radial,
-                one.begin,
-                one.end,
-                one.strength,
-                _state(case.gas, case.states[one.state]),
+                sponge.origin,
+                _AXES[sponge.axis],
+                sponge.radial,
+                sponge.begin,
+                sponge.end,
+                sponge.strength,
+                _state(case.gas, case.states[sponge.state]),
             )
-            for one in case.sponges.values()
+            for sponge in case.sponges.values()
         ],
         acceleration=case.acceleration,
         scheme=case.numerics.scheme,
@@ -128,8 +128,13 @@ def _gas(gas: Gas) -> Any:
     core = _core.jet
     return core.Gas(
         [
-            core.Species(name, one.constant, one.constant / (one.gamma - 1.0), one.formation_energy)
-            for name, one in gas.species.items()
+            core.Species(
+                name,
+                species.constant,
+                species.constant / (species.gamma - 1.0),
+                species.formation_energy,
+            )
+            for name, species in gas.species.items()
         ],
         viscosity=gas.viscosity,
         reference_temperature=gas.reference_temperature,
