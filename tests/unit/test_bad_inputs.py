@@ -40,7 +40,7 @@ def sets(*overrides: str) -> list[str]:
         ("grid.lx=1e-320", "must be from 1e-100 to 1e+100"),
         ("flow.reynolds_tau=1e300", "got 1e+300, must be from 1e-100 to 1e+100"),
         ("output.folder=''", "output.folder: got '', must not be empty; '.' is the current folder"),
-        ("model=phasefield", "and one with 'solver' is a run; remove one of both keys"),
+        ("model=phasefield", "and one with 'model' is an assimilation; remove one of both keys"),
         (
             "publish={engine: tcp, tcp: {listen: 999.1.1.1}}",
             "publish.tcp.listen: '999.1.1.1' is no address and no name of a host",
