@@ -14,7 +14,7 @@ from uzushio._job import case_job
 from uzushio._job.case_job import CaseJob
 from uzushio._job.job import Job
 from uzushio._job.job_folder import JobFolder
-from uzushio._job.options import Options
+from uzushio._job.options import RunOptions
 from uzushio._job.vote import Vote
 from uzushio.case.model import Case, Checkpoint, Time
 from uzushio.errors import OutputError, UzushioError
@@ -96,7 +96,7 @@ def test_a_checkpoint_is_due_by_steps_or_by_the_clock(
     now = [100.0]
     monkeypatch.setattr(case_job.time, "monotonic", lambda: now[0])
     settings = Checkpoint(every=5, minutes=2.0)
-    job = CaseJob(CASE, settings, MPI.COMM_SELF, Options(out=tmp_path / "run"))
+    job = CaseJob(CASE, settings, MPI.COMM_SELF, RunOptions(out=tmp_path / "run"))
     job.take_vote()
     assert [step for step in range(1, 12) if job.checkpoint_due(step)] == [5, 10]
     now[0] += 121.0
@@ -105,7 +105,7 @@ def test_a_checkpoint_is_due_by_steps_or_by_the_clock(
 
 
 def test_a_missing_module_is_an_error_before_the_first_step(tmp_path: Path) -> None:
-    job = CaseJob(CASE, CASE.checkpoint, MPI.COMM_SELF, Options(out=tmp_path / "run"))
+    job = CaseJob(CASE, CASE.checkpoint, MPI.COMM_SELF, RunOptions(out=tmp_path / "run"))
     with pytest.raises(OutputError, match="the module no_such_module, which the results"):
         job.prepare(["no_such_module"])
     job.prepare(["json"])
@@ -114,4 +114,4 @@ def test_a_missing_module_is_an_error_before_the_first_step(tmp_path: Path) -> N
 
 def test_options_that_need_a_restart_are_refused() -> None:
     with pytest.raises(UzushioError, match="--interpolate is for a restart"):
-        CaseJob(CASE, CASE.checkpoint, MPI.COMM_SELF, Options(interpolate=True))
+        CaseJob(CASE, CASE.checkpoint, MPI.COMM_SELF, RunOptions(interpolate=True))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from uzushio._job import folder_lock, run_folder
-from uzushio._job.options import Options
+from uzushio._job.options import RunOptions
 from uzushio._job.run_folder import RunFolder
 from uzushio.case.model import Case, Time
 from uzushio.errors import OutputError
@@ -18,7 +18,7 @@ CASE = Case(solver="toy", time=Time(steps=1, dt=1.0))
 
 
 def folder_for(path: Path, restart: Path | None = None, **more: Any) -> RunFolder:
-    return RunFolder(path, Options(restart=restart, **more))
+    return RunFolder(path, RunOptions(restart=restart, **more))
 
 
 def a_run(folder: Path) -> Path:
@@ -95,8 +95,8 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_the_restart_command_is_complete() -> None:
-    assert Options().going_on(Path("run")) == "continue with: uzushio run --restart run"
-    other = Options(command="assimilate", ranks=4).going_on(Path("my run"))
+    assert RunOptions().continuation(Path("run")) == "continue with: uzushio run --restart run"
+    other = RunOptions(command="assimilate", ranks=4).continuation(Path("my run"))
     assert other == "continue with: uzushio assimilate --ranks 4 --restart 'my run'"
 
 

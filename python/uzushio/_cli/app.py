@@ -15,6 +15,7 @@ from typer.main import get_command_name
 from uzushio import __version__
 from uzushio._base.error_text import capitalised, memory_sentence, system_sentence
 from uzushio._base.terminal import discard, warn
+from uzushio._cli.arguments import flattened
 from uzushio._cli.start import fail
 from uzushio.errors import MemoryShortageError, OutputError, UzushioError
 
@@ -80,10 +81,13 @@ def application(names: Sequence[str] = COMMANDS) -> typer.Typer:
         command = getattr(import_module(f"uzushio._cli.{name}"), name)
         if isinstance(command, typer.Typer):
             for inner in command.registered_commands:
+                assert inner.callback is not None
+                inner.callback = flattened(inner.callback)
                 inner.help = _flowing(str(inner.callback.__doc__))
             app.add_typer(command, name=name)
         else:
-            app.command(hidden=name == "tuning_worker", help=_flowing(command.__doc__))(command)
+            declare = app.command(hidden=name == "tuning_worker", help=_flowing(command.__doc__))
+            declare(flattened(command))
     return app
 
 

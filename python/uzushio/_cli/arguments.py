@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from uzushio._base.config.paths import expanded
 from uzushio._base.config.quantities import parse_size
-from uzushio._base.parallel.affinity import Policy
 from uzushio._cli.completion import case_names, keys_of_case
+from uzushio._job.options import Help
 from uzushio.errors import UzushioError
 
 if TYPE_CHECKING:
@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameters of dataclasses are replaced by the fields of these."""
+    """Return a command with parameters of typer, in any order.
+
+    The fields of a dataclass replace a parameter of its type; those without a description are left
+    out.
+    """
     own = inspect.signature(command, eval_str=True).parameters
     groups = {
-        name: inspect.signature(parameter.annotation, eval_str=True).parameters
+        name: {
+            field.name: _with_typer(field)
+            for field in inspect.signature(parameter.annotation, eval_str=True).parameters.values()
+            if hasattr(field.annotation, "__metadata__")
+        }
         for name, parameter in own.items()
         if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
     }
@@ -33,17 +41,37 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**given: Any) -> None:
         for name, fields in groups.items():
-            given[name] = own[name].annotation(**{field: given.pop(field) for field in fields})
+            values = {field: given.pop(fields[field].name) for field in fields}
+            for field in fields.keys() - {parameter.name for parameter in fields.values()}:
+                values[field] = not values[field]  # --no-FIELD
+            given[name] = own[name].annotation(**values)
         command(**given)
 
     flat = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # in any order
         for name in own
-        for parameter in (groups[name].values() if name in groups else (own[name],))
+        for parameter in groups.get(name, {name: _with_typer(own[name])}).values()
     ]
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
     return called
+
+
+def _with_typer(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter whose `Help` is replaced by the corresponding option of typer."""
+    value_type, *notes = get_args(parameter.annotation) or (None,)
+    if not notes or not isinstance(notes[0], Help):
+        return parameter
+    text, metavar = notes[0].text, notes[0].metavar
+    if parameter.default is True:
+        parameter = parameter.replace(name=f"no_{parameter.name}", default=False)
+    if value_type is bool:
+        option = typer.Option(f"--{parameter.name.replace('_', '-')}", help=text)
+    elif value_type == Path | None:
+        option = path_option(metavar=metavar or "PATH", help=text)
+    else:
+        option = typer.Option(help=text)
+    return parameter.replace(annotation=Annotated[value_type, option])
 
 
 def path_argument(text: str) -> Path:
@@ -92,21 +120,6 @@ Ranks = Annotated[
     ),
 ]
 
-Affinity = Annotated[
-    Policy,
-    typer.Option(
-        help="Bind ranks and threads to cores; none leaves the launcher's binding. "
-        "docs/how-to/affinity.md"
-    ),
-]
-
-Fallback = Annotated[
-    bool,
-    typer.Option(
-        "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
-    ),
-]
-
 NoVerify = Annotated[
     bool,
     typer.Option("--no-verify", help="Read stored steps without verifying their checksums."),
@@ -114,15 +127,6 @@ NoVerify = Annotated[
 
 Secret = Annotated[
     str, typer.Option(envvar="UZUSHIO_SECRET", help="Secret in hexadecimal, for host:port.")
-]
-
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
-
-NoTuned = Annotated[
-    bool,
-    typer.Option(
-        "--no-tuned", help="Ignore the values that `uzushio tune` found for this machine."
-    ),
 ]
 
 Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]

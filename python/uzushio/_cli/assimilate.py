@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uzushio._cli.arguments import NoTuned, flattened
 from uzushio._cli.job_arguments import JobArguments
+from uzushio._job.options import JobOptions
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
     from uzushio._job.restart import CaseSource
 
 
-@flattened
 def assimilate(
     job: JobArguments,
-    no_tuned: NoTuned = False,
+    options: JobOptions,
     check_gradient: Annotated[
         bool,
         typer.Option(
@@ -35,13 +35,11 @@ def assimilate(
     To continue an assimilation: uzushio assimilate --restart DIR; docs/how-to/run.md.
     """
 
-    def work(source: CaseSource, comm: MPI.Intracomm) -> int:
-        from uzushio._job.restart import with_tuned
+    def work(source: CaseSource[JobOptions], comm: MPI.Intracomm) -> int:
         from uzushio.assimilation import gradient_check
         from uzushio.assimilation.case import load_assimilation
         from uzushio.assimilation.run import run as assimilate_case
 
-        source = source if no_tuned else with_tuned(source, comm)
         loaded = load_assimilation(source.file, source.overrides)
         if check_gradient:
             checked = gradient_check.check_gradient(loaded, comm)
@@ -50,4 +48,4 @@ def assimilate(
             return 0 if checked.passed else 1
         return assimilate_case(loaded, comm, source.options)
 
-    job.compute(work, command="assimilate")
+    job.compute(work, replace(options, command="assimilate"))

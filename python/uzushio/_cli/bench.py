@@ -15,8 +15,9 @@ from uzushio._base.files import atomic_write
 from uzushio._base.parallel.affinity import Policy, bind
 from uzushio._base.parallel.console import standard_console
 from uzushio._base.terminal import print_table, tell, warn
-from uzushio._cli.arguments import Affinity, Debug, Ranks
+from uzushio._cli.arguments import Debug, Ranks
 from uzushio._cli.start import run_on_ranks, start_job
+from uzushio._job.options import Affinity
 from uzushio.errors import UzushioError
 
 if TYPE_CHECKING:

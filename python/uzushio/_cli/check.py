@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from uzushio._base.parallel.affinity import Policy
-from uzushio._cli.arguments import Affinity, CaseFile, Overrides
+from uzushio._cli.arguments import CaseFile, Overrides
+from uzushio._job.options import Affinity
 from uzushio.case.model import read_document
 
 

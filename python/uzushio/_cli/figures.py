@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uzushio._base.parallel.signals import exit_on_signal
-from uzushio._cli.arguments import Debug, Fallback, Quiet, Ranks, path_argument
+from uzushio._cli.arguments import Debug, Ranks, path_argument
 from uzushio._cli.start import run_on_ranks, start_job
-from uzushio._job.options import Options
+from uzushio._job.options import Fallback, JobOptions, Quiet
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -37,7 +37,7 @@ def figures(
     makes a page of them.
     """
     exit_on_signal("Stopped before the first figure; nothing was written.")
-    options = Options(restart=folder, fallback=restart_fallback, quiet=quiet)
+    options = JobOptions(restart=folder, restart_fallback=restart_fallback, quiet=quiet)
     start_job(ranks)
 
     def work(comm: MPI.Intracomm) -> int:

@@ -14,7 +14,8 @@ from rich.table import Table
 from uzushio._base.config.lengths import parse_length
 from uzushio._base.parallel.console import standard_console
 from uzushio._base.terminal import print_table, tell
-from uzushio._cli.arguments import Quiet, path_argument, path_option
+from uzushio._cli.arguments import path_argument, path_option
+from uzushio._job.options import Quiet
 from uzushio.errors import GridError
 
 if TYPE_CHECKING:

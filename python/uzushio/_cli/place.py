@@ -12,7 +12,8 @@ import typer
 from uzushio._base.files import atomic_write
 from uzushio._base.parallel.console import standard_console
 from uzushio._base.terminal import print_table, tell
-from uzushio._cli.arguments import Overrides, Quiet, path_option
+from uzushio._cli.arguments import Overrides, path_option
+from uzushio._job.options import Quiet
 from uzushio.errors import OutputError, PlacementError
 
 if TYPE_CHECKING:

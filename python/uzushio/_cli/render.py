@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uzushio._base.parallel.signals import exit_on_signal
-from uzushio._cli.arguments import (
-    Debug,
-    Ranks,
-    StreamArguments,
-    flattened,
-    path_argument,
-    path_option,
-)
+from uzushio._cli.arguments import Debug, Ranks, StreamArguments, path_argument, path_option
 from uzushio._cli.start import run_on_ranks, start_job
 
 if TYPE_CHECKING:
@@ -60,7 +53,6 @@ class RenderOptions:
     quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")] = False
 
 
-@flattened
 def render(
     options: RenderOptions,
     reader: StreamArguments,

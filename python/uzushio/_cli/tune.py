@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from uzushio._base.parallel.signals import restore_default_signals
-from uzushio._cli.arguments import CaseFile, Overrides, Quiet, flattened, path_option
+from uzushio._cli.arguments import CaseFile, Overrides, path_option
+from uzushio._job.options import Quiet
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,6 @@ class TuneOptions:
     quiet: Quiet = False
 
 
-@flattened
 def tune(options: TuneOptions) -> None:
     """Find the fastest values of a case's tunables on this machine, and keep them for its runs.
 

@@ -13,7 +13,7 @@ from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.store import checkpoint
 from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
-from uzushio._job.options import Options
+from uzushio._job.options import JobOptions
 from uzushio._job.restart import without_job
 from uzushio._job.results import RunResults
 from uzushio._job.saved_state import restore
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def write_again(comm: MPI.Comm, options: Options) -> int:
+def write_again(comm: MPI.Comm, options: JobOptions) -> int:
     """Write the data, figures and summary of a run or an assimilation again (collective).
 
     Returns:
@@ -51,7 +51,7 @@ def write_again(comm: MPI.Comm, options: Options) -> int:
         job.reopen(RunResults.modules(kind, case, figures=True))
         memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
         solver, average = kind(case, comm), TimeAverage()
-        restored = restore(where, case, solver, comm, options.fallback, job.warn)
+        restored = restore(where, case, solver, comm, options.restart_fallback, job.warn)
         job.restored = job.latest = restored.path
         with collective(comm):
             if job.rank == 0 and restored.manifest.statistics.get("samples"):

@@ -14,7 +14,7 @@ from uzushio._base.parallel.sync import collective
 from uzushio._base.store import checkpoint
 from uzushio._base.store.checkpoint.writing import write
 from uzushio._job.job import Job
-from uzushio._job.options import Options
+from uzushio._job.options import JobOptions
 from uzushio._job.run_folder import RunFolder
 from uzushio.case.model import CaseFile, Checkpoint
 from uzushio.errors import OutputError
@@ -48,7 +48,7 @@ class CaseJob(Job):
         case: CaseFile,
         checkpoints: Checkpoint,
         comm: MPI.Comm,
-        options: Options,
+        options: JobOptions,
         unit: str = "step",
     ) -> None:
         options.check()
@@ -138,7 +138,7 @@ class CaseJob(Job):
         """Return the command that continues a stopped job."""
         if self.latest is None:
             return "no step was computed."
-        return self._options.going_on(checkpoint.run_of(self.latest))
+        return self._options.continuation(checkpoint.run_of(self.latest))
 
     def stopped(self, signal: int, where: str) -> int:
         """Print where a signal ended the job, and return the exit status."""

@@ -16,7 +16,7 @@ from uzushio._base.store import checkpoint
 from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
 from uzushio._job.loop import TimeLoop
-from uzushio._job.options import Options
+from uzushio._job.options import RunOptions
 from uzushio._job.placed import placed
 from uzushio._job.publish import Publisher
 from uzushio._job.publish_check import check_published
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def run(case: Case, comm: MPI.Intracomm, options: Options) -> int:
+def run(case: Case, comm: MPI.Intracomm, options: RunOptions) -> int:
     """Run `case` (collective).
 
     Returns:
@@ -56,7 +56,7 @@ def run(case: Case, comm: MPI.Intracomm, options: Options) -> int:
 class _Run:
     """Components of one run, and the order of their calls."""
 
-    def __init__(self, case: Case, job: CaseJob, options: Options) -> None:
+    def __init__(self, case: Case, job: CaseJob, options: RunOptions) -> None:
         self._case, self._job, self._options = case, job, options
         self._average = TimeAverage()
         self._published: Mapping[str, Any] | None = None
@@ -165,7 +165,7 @@ class _Run:
                 self._case,
                 self._solver,
                 job.comm,
-                options.fallback,
+                options.restart_fallback,
                 job.warn,
                 options.interpolate,
             )

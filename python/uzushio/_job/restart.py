@@ -8,9 +8,10 @@ without them. Overrides of the restart come last.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from uzushio._base.config.paths import expanded
 from uzushio._base.parallel.sync import on_root
@@ -18,7 +19,7 @@ from uzushio._base.store.checkpoint import newest, run_of, step_of
 from uzushio._base.store.checkpoint.manifest import read_manifest
 from uzushio._base.terminal import tell
 from uzushio._job import run_folder
-from uzushio._job.options import Options
+from uzushio._job.options import AnyOptions, JobOptions
 from uzushio.case.model import Output, load_case, read_document
 from uzushio.errors import CheckpointError, UzushioError
 from uzushio.tuning.use import tuned_overrides
@@ -26,12 +27,14 @@ from uzushio.tuning.use import tuned_overrides
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+Loaded = TypeVar("Loaded")
+
 #: Sections on the job and its number of ranks, which do not change the results.
 OF_THE_JOB = ("decomposition", "blocking")
 
 
 @dataclass(frozen=True)
-class CaseSource:
+class CaseSource(Generic[AnyOptions]):
     """File, overrides and options of a run's case.
 
     Attributes:
@@ -42,12 +45,12 @@ class CaseSource:
 
     file: Path
     overrides: list[str]
-    options: Options
+    options: AnyOptions
 
 
 def source_of_case(
-    file: Path | None, overrides: list[str], options: Options, comm: MPI.Comm
-) -> CaseSource:
+    file: Path | None, overrides: list[str], options: AnyOptions, comm: MPI.Comm
+) -> CaseSource[AnyOptions]:
     """Return the source of the case of a run (collective).
 
     Args:
@@ -66,7 +69,7 @@ def source_of_case(
     return on_root(comm, lambda: _of_restart(file, overrides, options, comm.size))
 
 
-def source_of_restart(options: Options, comm: MPI.Comm) -> CaseSource:
+def source_of_restart(options: AnyOptions, comm: MPI.Comm) -> CaseSource[AnyOptions]:
     """Return the source of the case of a restart without a case file (collective).
 
     Raises:
@@ -77,43 +80,62 @@ def source_of_restart(options: Options, comm: MPI.Comm) -> CaseSource:
     return source_of_case(None, [], options, comm)
 
 
-def source_of_call(options: Options, tuned: bool, comm: MPI.Intracomm) -> CaseSource:
-    """Return the source of the case of a call from Python: of a file or a restart (collective).
+def case_of_call(
+    case: object,
+    kind: type[Loaded],
+    load: Callable[..., Loaded],
+    options: AnyOptions,
+    comm: MPI.Intracomm,
+) -> tuple[Loaded, AnyOptions]:
+    """Return the case of a call from Python, and the options of a restart (collective).
 
     Args:
+        case: validated case, mapping or file; None: the case of the restarted run.
+        kind: type of a validated case.
+        load: validates a mapping, or a file with overrides.
         options: options of the call.
-        tuned: add the values that `uzushio tune` found for the case.
         comm: the ranks of the job.
 
     Raises:
-        UzushioError: as `source_of_restart` and `with_tuned`.
+        UzushioError: as `source_of_restart` and `with_tuned`; or the case is invalid.
     """
+    if isinstance(case, kind):
+        return case, options
+    if isinstance(case, Mapping):
+        return load(case), options
     file = options.case_file
     source = source_of_restart(options, comm) if file is None else CaseSource(file, [], options)
-    return with_tuned(source, comm) if tuned else source
+    source = with_tuned(source, comm)
+    return load(source.file, source.overrides), source.options
 
 
-def with_tuned(source: CaseSource, comm: MPI.Intracomm) -> CaseSource:
+def with_tuned(source: CaseSource[AnyOptions], comm: MPI.Intracomm) -> CaseSource[AnyOptions]:
     """Return the source with the values that `uzushio tune` found for the case (collective).
+
+    Without them if the options say so.
 
     Raises:
         CaseError: on all ranks: the case is invalid.
     """
+    if not source.options.tuned:
+        return source
     say = (lambda _: None) if source.options.quiet else tell
     tuned = tuned_overrides(source.file, source.overrides, comm, say)
     if not tuned.values:
         return source
-    options = replace(source.options, tuned=tuple(tuned.resets))
+    options = replace(source.options, tuned_resets=tuple(tuned.resets))
     return CaseSource(source.file, [*source.overrides, *tuned.values], options)
 
 
-def _source(file: Path, read: list[str], noted: list[str], options: Options) -> CaseSource:
+def _source(
+    file: Path, read: list[str], noted: list[str], options: AnyOptions
+) -> CaseSource[AnyOptions]:
     return CaseSource(file, read, replace(options, case_file=file, overrides=tuple(noted)))
 
 
 def _of_restart(
-    file: Path | None, overrides: list[str], options: Options, ranks: int
-) -> CaseSource:
+    file: Path | None, overrides: list[str], options: AnyOptions, ranks: int
+) -> CaseSource[AnyOptions]:
     assert options.restart is not None
     run = run_of(options.restart)
     record = run_folder.read_record(run)
@@ -128,7 +150,7 @@ def _of_restart(
         reset, tuned = list[str](), tuple(record.tuned)
         if record.other_ranks(ranks):
             reset, tuned = [*without_job(file), *tuned], ()
-        options = replace(options, out=options.out or run, tuned=tuned)
+        options = replace(options, out=options.out or run, tuned_resets=tuned)
         return _source(file, [*reset, *overrides], _latest(kept, overrides), options)
     if not kept:
         return _source(file, overrides, overrides, options)
@@ -166,7 +188,7 @@ def _latest(kept: list[str], overrides: list[str]) -> list[str]:
     return [*(override for override in kept if _key(override) not in anew), *overrides]
 
 
-def _folder(file: Path, overrides: list[str], options: Options) -> Path:
+def _folder(file: Path, overrides: list[str], options: JobOptions) -> Path:
     """Return the folder of a run of a case, which is validated later."""
     if options.out is not None:
         return options.out

@@ -16,7 +16,7 @@ from uzushio._base.parallel.sync import collective
 from uzushio._base.store.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio._base.store.checkpoint.folder import run_of, set_aside
 from uzushio._job.job_folder import JobFolder
-from uzushio._job.options import Options
+from uzushio._job.options import JobOptions
 from uzushio.case.model import CaseFile
 from uzushio.errors import OutputError
 from uzushio.solvers.statistics.averages import FILE as STATISTICS
@@ -66,7 +66,7 @@ class RunFolder(JobFolder):
         options: restart, case file, and whether an earlier run is removed.
     """
 
-    def __init__(self, path: Path, options: Options) -> None:
+    def __init__(self, path: Path, options: JobOptions) -> None:
         super().__init__(path, MARK, "a run", _WRITTEN, shared=True)
         self._options = options
         self._continues = continues(path, options.restart)
@@ -108,7 +108,7 @@ class RunFolder(JobFolder):
             self.clear()
         self.path.mkdir(parents=True, exist_ok=True)
         overrides = [_with_absolute_paths(override, case) for override in self._options.overrides]
-        tuned = list(self._options.tuned)
+        tuned = list(self._options.tuned_resets)
         mark = {"uzushio": __version__, "set": overrides, "ranks": ranks, "tuned": tuned}
         self.write_mark(mark)
         atomic_write(self.path / CASE, case.to_yaml())

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio._base.config.paths import expanded
-from uzushio._base.parallel.affinity import Policy
-from uzushio._job.options import Options
+from uzushio._job.options import RunOptions, options_of_call, with_options
 from uzushio.case.model import Case, CaseFile, load_case
 
 if TYPE_CHECKING:
@@ -90,21 +88,12 @@ class RunResult(JobResult):
         return xr.open_zarr(path) if path.exists() else None
 
 
+@with_options(RunOptions)
 def run(
     case: Case | Path | str | Mapping[str, Any] | None = None,
     *,
-    out: Path | str | None = None,
-    restart: Path | str | None = None,
-    restart_fallback: bool = False,
-    reset_statistics: bool = False,
-    interpolate: bool = False,
-    overwrite: bool = False,
-    figures: bool = True,
-    trace: Path | str | None = None,
-    tuned: bool = True,
-    affinity: str = "none",
-    quiet: bool = False,
     comm: MPI.Intracomm | None = None,
+    **options: Any,
 ) -> RunResult:
     """Run a case to its end, as `uzushio run` does (collective).
 
@@ -115,50 +104,22 @@ def run(
     Args:
         case: result or argument of `uzushio.load_case`; None: the case of the run in `restart`,
             which continues in its folder.
-        out: folder of the run instead of output.folder.
-        restart: folder of a run, or of one checkpoint, to continue from.
-        restart_fallback: if that checkpoint is damaged, restart from the one before.
-        reset_statistics: discard the averages over time at a restart.
-        interpolate: at a restart, interpolate a checkpoint of another grid in the same box.
-        overwrite: remove the run that the folder holds.
-        figures: draw figures at the end, if the case does not say otherwise.
-        trace: file for a trace of the sections of all ranks (JSON for ui.perfetto.dev).
-        tuned: use the values that `uzushio tune` found on this machine, for a case from a file.
-        affinity: binding of ranks and threads to cores: ``none``, ``compact``, ``scatter``,
-            ``numa_block`` or ``numa_cyclic``.
-        quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+        options: see below.
 
     Raises:
         UzushioError: a class of `uzushio.errors`, with a sentence that says what to do.
     """
     from uzushio._base.parallel.launch import default_comm
     from uzushio._job.case_run import run as run_case
-    from uzushio._job.restart import source_of_call
+    from uzushio._job.restart import case_of_call
 
     comm = default_comm() if comm is None else comm
-    options = Options.of_call(
-        case,
-        restart,
-        out,
-        fallback=restart_fallback,
-        reset_statistics=reset_statistics,
-        interpolate=interpolate,
-        overwrite=overwrite,
-        figures=figures,
-        trace=None if trace is None else expanded(trace),
-        affinity=Policy.of(affinity),
-        quiet=quiet,
-    )
-    if isinstance(case, Case):
-        given = case
-    elif isinstance(case, Mapping):
-        given = load_case(case, comm=comm)
-    else:
-        source = source_of_call(options, tuned, comm)
-        given, options = load_case(source.file, source.overrides, comm), source.options
-    status = run_case(given, comm, options)
-    return RunResult(options.out or given.output.folder, given, status)
+    given = options_of_call(RunOptions, case, options)
+    load = partial(load_case, comm=comm)
+    loaded, given = case_of_call(case, Case, load, given, comm)
+    status = run_case(loaded, comm, given)
+    return RunResult(given.out or loaded.output.folder, loaded, status)
 
 
 def open_checkpoint(path: Path | str, *names: str) -> xr.Dataset:

@@ -11,7 +11,7 @@ from uzushio._base.config.names import unknown
 from uzushio._base.config.paths import expanded
 from uzushio._base.parallel.launch import default_comm
 from uzushio._job.loop import is_over, sample, time_left
-from uzushio._job.options import Options
+from uzushio._job.options import RunOptions
 from uzushio._job.placed import placed
 from uzushio.case import registry
 from uzushio.case.model import Case, load_case
@@ -76,7 +76,7 @@ class Simulation:
         from uzushio._job.restart import source_of_restart
         from uzushio.solvers.statistics.averages import TimeAverage
 
-        options = Options(
+        options = RunOptions(
             restart=None if restart is None else expanded(restart), interpolate=interpolate
         )
         options.check()
@@ -230,7 +230,7 @@ class Simulation:
         from uzushio._job.saved_state import snapshot
 
         path = Path(folder)
-        run = RunFolder(path, Options(restart=self._saved_in(path)))
+        run = RunFolder(path, RunOptions(restart=self._saved_in(path)))
         try:
             run.occupy(self.case, self.step_index, self.comm)
             state = snapshot(self.case, self.solver, self._average)

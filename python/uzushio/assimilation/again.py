@@ -12,7 +12,7 @@ from uzushio._base.parallel import memory
 from uzushio._base.parallel.sync import on_root
 from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
-from uzushio._job.options import Options
+from uzushio._job.options import JobOptions
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Options) -> int:
+def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: JobOptions) -> int:
     """Write estimate, history, figures and summary of an assimilation (collective).
 
     No iteration is done, and no standard deviation is computed: those that the summary of the same
@@ -49,12 +49,12 @@ def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Option
         job.reopen(AssimilationResults.modules(figures=True))
         memory.require(comm, needs(case, comm.size).required, "the figures")
         work = Assimilation(case, comm)
-        restored = saved.open_saved(options.restart, case, comm, options.fallback, job.warn)
+        restored = saved.open_saved(options.restart, case, comm, options.restart_fallback, job.warn)
         job.restored = job.latest = restored.path
         work.problem.observe()
         work.start(restored)
         work.choose()
-        step = work.parts.search.iteration
+        step = work.setup.search.iteration
         before = on_root(comm, lambda: _summary_of(run, step))
         members = on_root(comm, lambda: _members(work, run, case))
         results = AssimilationResults(

@@ -19,7 +19,7 @@ from uzushio.assimilation.ensemble import MemberFiles
 from uzushio.assimilation.fit import Fit
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
-from uzushio.assimilation.problem import Parts, Problem
+from uzushio.assimilation.problem import Problem, SearchSetup
 from uzushio.errors import CheckpointError
 from uzushio.solvers.contract import Reading
 
@@ -41,7 +41,7 @@ class Assimilation:
             was tried again.
         remarks: sentences on stages that were not handed on, and on a search that was repeated.
         tried_again: J of the first and of the second search of the whole run, or None.
-        parts: the search and its components; after `start`.
+        setup: the search and its components; after `start`.
         history: a row for each iteration.
     """
 
@@ -55,7 +55,7 @@ class Assimilation:
         self.tried_again: dict[str, float | None] | None = None
         self._fresh = False  # whether the stage began at the first guess
         self._kept: np.ndarray | None = None  # result of the first search, in the model's units
-        self.parts: Parts
+        self.setup: SearchSetup
         self._began = time.monotonic()
 
     def start(self, restored: checkpoint.Checkpoint | None) -> None:
@@ -66,7 +66,7 @@ class Assimilation:
         problem = self.problem
         if restored is not None:
             rows = restored.manifest.attributes["history"]
-            problem.pass_stages(self.history.windows_of(rows))
+            problem.resume_after_stages(self.history.windows_of(rows))
         self.windows = problem.windows()
         if restored is not None and restored.manifest.attributes.get("tried_again") is not None:
             self.windows.append(self.windows[-1])
@@ -78,8 +78,8 @@ class Assimilation:
             window = self.windows[attributes["search"]["stage"]]
             units = [float(unit) for unit in attributes["units"]]
             self._fresh = attributes.get("fresh", False)
-        self.parts = problem.minimiser(units, window, self._fresh)
-        self.parts.search.rough = len(self.windows) > 1
+        self.setup = problem.set_up_search(units, window, self._fresh)
+        self.setup.search.rough = len(self.windows) > 1
         if restored is not None:
             self._restore(restored)
 
@@ -91,19 +91,19 @@ class Assimilation:
         self._kept = vectors.pop("kept", None)
         self.remarks = list(attributes.get("remarks", []))
         self.tried_again = attributes.get("tried_again")
-        self.parts.search.restore(vectors, attributes["search"])
+        self.setup.search.restore(vectors, attributes["search"])
         self._require_same_value(restored.path)
         self.history.restore(attributes["history"])
-        self.parts.cost.sweeps.counts.restore(attributes["counts"])
-        self.parts.evaluator.forward_runs = attributes["forward_runs"]
-        self.parts.evaluator.gradients = attributes["gradients"]
+        self.setup.cost.sweeps.counts.restore(attributes["counts"])
+        self.setup.evaluator.forward_runs = attributes["forward_runs"]
+        self.setup.evaluator.gradients = attributes["gradients"]
 
     def _require_same_value(self, path: Path) -> None:
         """Raise `CheckpointError` if J at the point of a checkpoint is another one today.
 
         The case names stores and perhaps the file of the model; their content may have changed.
         """
-        search, evaluator = self.parts.search, self.parts.evaluator
+        search, evaluator = self.setup.search, self.setup.evaluator
         (value,) = evaluator.values([search.point])
         evaluator.forget()
         if not math.isclose(value, search.value, rel_tol=_SAME):
@@ -115,7 +115,7 @@ class Assimilation:
 
     def snapshot(self) -> tuple[checkpoint.Snapshot, set[str]]:
         """Return the content of a checkpoint of the search, and the names of its vectors."""
-        search, cost, evaluator, space = self.parts
+        search, cost, evaluator, space = self.setup
         vectors, numbers = search.stored()
         if self._kept is not None:
             vectors["kept"] = self._kept
@@ -144,7 +144,7 @@ class Assimilation:
         is at a bound: the observations of the window did not determine it.
         """
         again = self.tried_again is not None
-        held = [] if again else self.parts.space.at_bounds(self.parts.search.point)
+        held = [] if again else self.setup.space.at_bounds(self.setup.search.point)
         if held:
             names = " and ".join(self.history.parameters[index] for index in held)
             self.remarks.append(
@@ -154,21 +154,21 @@ class Assimilation:
         handed_on = self.estimate()
         self._fresh = again or bool(held)
         self._begin(self.problem.guess if self._fresh else handed_on)
-        if self._fresh and not again and not math.isfinite(self.parts.search.value):
+        if self._fresh and not again and not math.isfinite(self.setup.search.value):
             self.remarks.append("J is not finite there; the stage begins at that bound.")
-            self.parts.search.stage -= 1
+            self.setup.search.stage -= 1
             self._fresh = False
             self._begin(handed_on)
-        if again and not math.isfinite(self.parts.search.value):
-            self.parts.search.ended = "J of the whole run is not finite at the first guess"
+        if again and not math.isfinite(self.setup.search.value):
+            self.setup.search.ended = "J of the whole run is not finite at the first guess"
         self.note()
 
     def _begin(self, start: Guess) -> None:
         """Begin the next stage at a point."""
-        search, cost, evaluator, space = self.parts
+        search, cost, evaluator, space = self.setup
         stage = search.stage + 1
         window = self.windows[stage]
-        cost.look_at(self.problem.plan(window))
+        cost.set_schedule(self.problem.plan(window))
         evaluator.forget()
         search.move(space.vector(start.state, start.parameters))
         units = self.problem.scales(self.estimate(), window)
@@ -180,13 +180,13 @@ class Assimilation:
 
         A last stage that began at the first guess was that search already.
         """
-        search = self.parts.search
+        search = self.setup.search
         is_last = search.stage == len(self.windows) - 1 and not search.rough
         if search.ended is None or not is_last or len(self.windows) == 1 or self.tried_again:
             return
         if self._fresh or search.iteration >= self.case.optimiser.iterations:
             return
-        if not (self.parts.space.at_bounds(search.point) or self.fit().is_poor):
+        if not (self.setup.space.at_bounds(search.point) or self.fit().is_poor):
             return
         guess = self.estimate()
         self._kept = np.concatenate([guess.state.reshape(-1), guess.parameters])
@@ -199,7 +199,7 @@ class Assimilation:
 
     def choose(self) -> None:
         """Keep the better one of two searches of the whole run; call it at their end."""
-        search, _, evaluator, space = self.parts
+        search, _, evaluator, space = self.setup
         if self._kept is None or self.tried_again is None:
             return
         if search.stage < len(self.windows) - 1:  # the second one has not begun
@@ -235,12 +235,12 @@ class Assimilation:
 
     def fit(self) -> Fit:
         """Return the goodness of fit of the current estimate."""
-        search, cost, _, space = self.parts
+        search, cost, _, space = self.setup
         return self.problem.fit(cost, space, search.point, self.history.window)
 
     def note(self) -> None:
         """Add the current iteration to the history."""
-        search, _, evaluator, space = self.parts
+        search, _, evaluator, space = self.setup
         parameters = zip(self.history.parameters, space.parameters(search.point), strict=True)
         self.history.add(
             {
@@ -262,13 +262,13 @@ class Assimilation:
     @property
     def is_over(self) -> bool:
         """Return whether the search has ended or reached its maximum of iterations."""
-        search = self.parts.search
+        search = self.setup.search
         ended = search.ended is not None and search.stage == len(self.windows) - 1
         return ended or search.iteration >= self.case.optimiser.iterations
 
     def ended(self) -> str:
         """Return the reason of the end of the search."""
-        search, window = self.parts.search, self.history.window
+        search, window = self.setup.search, self.history.window
         if search.ended is not None and not search.rough:
             return search.ended
         allowed = self.case.optimiser.iterations
@@ -281,7 +281,7 @@ class Assimilation:
 
     def runs_backward(self) -> int:
         """Return the number of adjoint runs of all groups."""
-        counts: int = self.problem.groups.across.allreduce(self.parts.cost.counts.backward_runs)
+        counts: int = self.problem.groups.across.allreduce(self.setup.cost.counts.backward_runs)
         return counts
 
     def readings(self) -> Mapping[str, Reading]:
@@ -300,7 +300,7 @@ class Assimilation:
 
     def estimate(self) -> Guess:
         """Return the current estimate."""
-        space, point = self.parts.space, self.parts.search.point
+        space, point = self.setup.space, self.setup.search.point
         return Guess(space.state(point), space.parameters(point))
 
     def member_files(self, folder: Path) -> MemberFiles:
@@ -308,7 +308,7 @@ class Assimilation:
 
         The members depend on the estimate and the problem, not on the number of ranks.
         """
-        search, space = self.parts.search, self.parts.space
+        search, space = self.setup.search, self.setup.space
         estimate: list[Any] = [search.value, *space.parameters(search.point).tolist()]
         problem = {
             "posed": saved.posed(self.case),

@@ -176,7 +176,7 @@ class Cost:
         self.observations = self.sweeps.observations = observations
         self._background = background
 
-    def look_at(self, plan: CheckpointingPlan) -> None:
+    def set_schedule(self, plan: CheckpointingPlan) -> None:
         """Set the checkpointing schedule of a window."""
         counts = self.sweeps.counts
         self.sweeps.release()  # before the new allocation

@@ -25,7 +25,7 @@ from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.noise import Stream, normal
-from uzushio.assimilation.problem import Parts, Problem
+from uzushio.assimilation.problem import Problem, SearchSetup
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
@@ -259,16 +259,16 @@ class _Check:
         unit = problem.scales(problem.guess, first)[0]
         state = problem.guess.state + unit * self._noise(0)
         self._guess = Guess(state, problem.guess.parameters)
-        self._parts: Parts = problem.minimiser(problem.scales(self._guess, first), first)
-        space = self._parts.space
+        self._setup: SearchSetup = problem.set_up_search(problem.scales(self._guess, first), first)
+        space = self._setup.space
         self._names = [
             self._model.state.name,
             *(parameter.name for parameter in self._model.parameters),
         ]
         self._point = space.vector(self._guess.state, self._guess.parameters)
         self._window = self._affordable(first)
-        self._parts.cost.look_at(problem.plan(self._window))
-        self._parts.evaluator.forget()
+        self._setup.cost.set_schedule(problem.plan(self._window))
+        self._setup.evaluator.forget()
         units = problem.scales(self._guess, self._window)
         space.change(units, self._point)
 
@@ -288,7 +288,7 @@ class _Check:
         return longest
 
     def _value_and_gradient(self) -> tuple[float, np.ndarray]:
-        evaluator = self._parts.evaluator
+        evaluator = self._setup.evaluator
         (value,) = evaluator.values([self._point])
         if not math.isfinite(value):
             raise CaseError("J is not finite near the first guess; make time.dt smaller.")
@@ -308,7 +308,7 @@ class _Check:
         hessian = None
         if "second_order_step" not in by_differences:
             hessian = self._hessian(np.sum(directions, axis=0))
-        self._parts.cost.sweeps.release()
+        self._setup.cost.sweeps.release()
         steps = min(self._window, problem.states)
         limit = _BY_DIFFERENCES if "tangent_step" in by_differences else _EXACT
         return GradientCheck(
@@ -323,7 +323,7 @@ class _Check:
 
     def _direction(self, index: int) -> np.ndarray:
         """Return a direction in one control, in the optimiser's units."""
-        space = self._parts.space
+        space = self._setup.space
         direction = np.zeros(space.size)
         if index == 0:
             space.part(direction)[...] = self._noise(1)
@@ -333,20 +333,20 @@ class _Check:
 
     def _rounding(self, value: float) -> float:
         """Return the effect of rounding errors of the controls on J."""
-        space = self._parts.space
+        space = self._setup.space
         points: list[np.ndarray] = []
         for member in range(2, 2 + _ROUNDED_RUNS):
             relative = np.full(space.size, 2.0**-52)
             space.part(relative)[...] *= np.sign(self._noise(member))
             points.append(self._point * (1.0 + relative))
-        values = self._parts.evaluator.values(points)
+        values = self._setup.evaluator.values(points)
         return max(float(np.spacing(value)), *(abs(repeated - value) for repeated in values))
 
     def _taylor(
         self, name: str, direction: np.ndarray, value: float, gradient: np.ndarray, rounding: float
     ) -> TaylorTest:
-        slope = self._parts.space.dot(gradient, direction)
-        values = self._parts.evaluator.values([self._point + h * direction for h in STEPS])
+        slope = self._setup.space.dot(gradient, direction)
+        values = self._setup.evaluator.values([self._point + h * direction for h in STEPS])
         changes = [changed - value for changed in values]
         return TaylorTest(
             control=name,
@@ -357,7 +357,7 @@ class _Check:
 
     def _hessian(self, direction: np.ndarray) -> float:
         """Return the minimum relative difference of a product to differences of the gradient."""
-        space, evaluator = self._parts.space, self._parts.evaluator
+        space, evaluator = self._setup.space, self._setup.evaluator
         differences = []
         for h in STEPS[1:5]:
             ends = []
@@ -366,7 +366,7 @@ class _Check:
                 ends.append(evaluator.gradient(point))
             differences.append((ends[0] - ends[1]) / (2.0 * h))
         evaluator.forget()
-        hessian = self._parts.cost.hessian(self._guess, self._problem.states)
+        hessian = self._setup.cost.hessian(self._guess, self._problem.states)
         product = hessian.product(space.state(direction), space.parameters(direction))
         curvature = space.gradient(*product)
         length = space.dot(curvature, curvature)
@@ -380,7 +380,7 @@ class _Check:
     def _dot_products(
         self, directions: Sequence[np.ndarray], steps: int, limit: float
     ) -> list[DotProductTest]:
-        model, space = self._model, self._parts.space
+        model, space = self._model, self._setup.space
         parameters = self._guess.parameters
         trajectory = model.trajectory(steps)
         model.forward(self._guess.state.copy(), parameters, 0, steps, trajectory)

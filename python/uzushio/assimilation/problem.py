@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _CLOSER = 0.1
 
 
-class Parts(NamedTuple):
+class SearchSetup(NamedTuple):
     """Search and its components, which change during the search."""
 
     search: Minimiser
@@ -144,7 +144,7 @@ class Problem:
         ):
             observation_store.write(path, self.model, self._given)
 
-    def pass_stages(self, windows: Sequence[int]) -> None:
+    def resume_after_stages(self, windows: Sequence[int]) -> None:
         """Set the stages that a search had before its restart, with the last one.
 
         The case determines the later stages only.
@@ -205,7 +205,7 @@ class Problem:
         """Return the checkpointing schedule of a run of a number of steps."""
         return plan(window, self.states, appends=self.model.appends, every=self.model.every)
 
-    def minimiser(self, units: list[float], window: int, fresh: bool = False) -> Parts:
+    def set_up_search(self, units: list[float], window: int, fresh: bool = False) -> SearchSetup:
         """Return J of a window in these units, and the search for its minimum, before its start.
 
         `fresh`: whether the search of the window begins at the first guess.
@@ -224,7 +224,7 @@ class Problem:
         start = space.vector(self.guess.state, self.guess.parameters)
         settings = self._settings(model.candidates)
         search = Minimiser(space, evaluator, start, settings, self.metric(window, fresh))
-        return Parts(search, cost, evaluator, space)
+        return SearchSetup(search, cost, evaluator, space)
 
     def _settings(self, candidates: int) -> Settings:
         """Return the settings of a search; `candidates` is the default of the case's key."""
@@ -246,17 +246,17 @@ class Problem:
         estimate = Guess(space.state(point), space.parameters(point))
         return goodness_of_fit(cost, self.guess, estimate, free, window)
 
-    def ensemble(self, parts: Parts) -> Ensemble:
+    def ensemble(self, setup: SearchSetup) -> Ensemble:
         """Return the ensemble of perturbed assimilations about the result of a search.
 
         It takes over the memory for trajectories.
         """
         case, window = self._case, self._case.time.steps
-        parts.cost.sweeps.release()
+        setup.cost.sweeps.release()
         observations, guess, sigmas = self.observations, self.guess, self.sigmas
         cost = Cost(self.model, observations, self.plan(window), guess, sigmas, self.sections)
         perturber = Perturber(self.model, observations, guess, sigmas, case.uncertainty.seed)
         # A member's search does not depend on the number of groups.
         settings = replace(self._settings(1), tolerance=_CLOSER * case.optimiser.tolerance)
-        start = Start(parts.search.point, settings, self.metric(window), case.optimiser.iterations)
-        return Ensemble(cost, parts.space, self.groups, perturber, start)
+        start = Start(setup.search.point, settings, self.metric(window), case.optimiser.iterations)
+        return Ensemble(cost, setup.space, self.groups, perturber, start)

@@ -66,7 +66,7 @@ class AssimilationResults(ResultWriter):
                 self._summary = summarise(self.work, self.deviations, self._fit)
                 self.job.say(ending(self._summary))
                 if self.work.is_over and self._fit is not None and self._fit.is_poor:
-                    self.job.warn(poor_fit(self._fit, self.work.parts.search.ended is not None))
+                    self.job.warn(poor_fit(self._fit, self.work.setup.search.ended is not None))
 
     def write_data(self, results: Results) -> None:
         """Write the estimate, the history and the members of an ensemble."""

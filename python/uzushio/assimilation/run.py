@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uzushio._base.parallel import memory
 from uzushio._job import run_folder
 from uzushio._job.case_job import CaseJob
-from uzushio._job.options import Options
+from uzushio._job.options import JobOptions
 from uzushio._job.vote import Vote
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def run(case: AssimilationCase, comm: MPI.Comm, options: Options) -> int:
+def run(case: AssimilationCase, comm: MPI.Comm, options: JobOptions) -> int:
     """Do the assimilation of `case` (collective).
 
     Returns:
@@ -51,7 +51,7 @@ class Stopped(Exception):  # noqa: N818 - not an error
 class _Run:
     """Components of one assimilation, and the order of their calls."""
 
-    def __init__(self, case: AssimilationCase, job: CaseJob, options: Options) -> None:
+    def __init__(self, case: AssimilationCase, job: CaseJob, options: JobOptions) -> None:
         self._case, self._job, self._options = case, job, options
         self._affordable = job.vote.add(self._is_affordable, rank=0)
         self._members: list[Member] = []
@@ -69,7 +69,7 @@ class _Run:
         observed, restored = self._case.observations, None
         if options.restart is not None:
             restored = saved.open_saved(
-                options.restart, self._case, job.comm, options.fallback, job.warn
+                options.restart, self._case, job.comm, options.restart_fallback, job.warn
             )
         store = observed.store
         job.say(f"Reading {store}." if store else "Observing the truth, with noise.")
@@ -87,7 +87,7 @@ class _Run:
             if checked.warning:
                 job.warn(checked.warning)
         work.start(restored)
-        self._search, self._said = work.parts.search, len(work.remarks)
+        self._search, self._said = work.setup.search, len(work.remarks)
         if restored is not None:
             job.restarted(restored)
         job.claim(self._search.iteration)
@@ -195,7 +195,7 @@ class _Run:
             names = " and no ".join(by_differences)
             self._job.say(f"The model has no {names}: central differences take the place.")
         work = self._assimilation
-        cost, space = work.parts.cost, work.parts.space
+        cost, space = work.setup.cost, work.setup.space
         hessian = cost.hessian(work.estimate(), self._problem.states)
         estimated = deviations(
             space,
@@ -217,7 +217,7 @@ class _Run:
             f"Minimising {wanted.members} perturbed assimilations"
             + (f" on {groups.count} groups of ranks." if groups.count > 1 else ".")
         )
-        ensemble = self._problem.ensemble(self._assimilation.parts)
+        ensemble = self._problem.ensemble(self._assimilation.setup)
         in_group = Vote(groups.inside)
         stop = in_group.add(job.stop.asked)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio._base.parallel.affinity import Policy
-from uzushio._job.options import Options
+from uzushio._job.options import JobOptions, options_of_call, with_options
 from uzushio._job.running import JobResult
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
 
@@ -113,18 +112,12 @@ class AssimilationResult(JobResult):
         return xr.Dataset(variables)
 
 
+@with_options(JobOptions)
 def assimilate(
     case: AssimilationCase | Path | str | Mapping[str, Any] | None = None,
     *,
-    out: Path | str | None = None,
-    restart: Path | str | None = None,
-    restart_fallback: bool = False,
-    overwrite: bool = False,
-    tuned: bool = True,
-    figures: bool = True,
-    affinity: str = "none",
-    quiet: bool = False,
     comm: MPI.Intracomm | None = None,
+    **options: Any,
 ) -> AssimilationResult:
     """Estimate initial state and parameters, as `uzushio assimilate` does (collective).
 
@@ -135,52 +128,18 @@ def assimilate(
     Args:
         case: result or argument of `uzushio.assimilation.load_assimilation`; None: the case of the
             assimilation in `restart`, which continues in its folder.
-        out: folder of the assimilation instead of output.folder.
-        restart: folder of an assimilation, or of one checkpoint, to continue from.
-        restart_fallback: if that checkpoint is damaged, restart from the one before.
-        overwrite: remove the run that the folder holds.
-        tuned: use the values that `uzushio tune` found on this machine, for a case from a file.
-        figures: draw figures at the end, if the case does not say otherwise.
-        affinity: binding of ranks and threads to cores: ``none``, ``compact``, ``scatter``,
-            ``numa_block`` or ``numa_cyclic``.
-        quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+        options: see below.
 
     Raises:
         UzushioError: a class of `uzushio.errors`, with a sentence that says what to do.
     """
     from uzushio._base.parallel.launch import default_comm
+    from uzushio._job.restart import case_of_call
     from uzushio.assimilation.run import run
 
     comm = default_comm() if comm is None else comm
-    options = Options.of_call(
-        case,
-        restart,
-        out,
-        command="assimilate",
-        fallback=restart_fallback,
-        overwrite=overwrite,
-        figures=figures,
-        affinity=Policy.of(affinity),
-        quiet=quiet,
-    )
-    given, options = _case(case, options, tuned, comm)
-    status = run(given, comm, options)
-    return AssimilationResult(options.out or given.output.folder, given, status)
-
-
-def _case(
-    case: AssimilationCase | Path | str | Mapping[str, Any] | None,
-    options: Options,
-    tuned: bool,
-    comm: MPI.Intracomm,
-) -> tuple[AssimilationCase, Options]:
-    """Return the case, and the options of a restart (collective)."""
-    if isinstance(case, AssimilationCase):
-        return case, options
-    if isinstance(case, Mapping):
-        return load_assimilation(case), options
-    from uzushio._job.restart import source_of_call
-
-    source = source_of_call(options, tuned, comm)
-    return load_assimilation(source.file, source.overrides), source.options
+    given = replace(options_of_call(JobOptions, case, options), command="assimilate")
+    loaded, given = case_of_call(case, AssimilationCase, load_assimilation, given, comm)
+    status = run(loaded, comm, given)
+    return AssimilationResult(given.out or loaded.output.folder, loaded, status)

@@ -36,7 +36,7 @@ def summarise(
         fit: goodness of fit, or None.
     """
     problem, history = work.problem, work.history
-    search, cost, evaluator, space = work.parts
+    search, cost, evaluator, space = work.setup
     plan, estimate = cost.sweeps.plan, space.parameters(search.point)
     observed, whole = problem.observed_counts()
     parameters = {}
