@@ -63,7 +63,7 @@ def twin(
 ) -> dict[str, float]:
     """Estimate m and one standard deviation or both."""
     posed = problem(points, background, seed)
-    parts = posed.minimiser(posed.scales(posed.guess, STEPS), STEPS)
+    parts = posed.set_up_search(posed.scales(posed.guess, STEPS), STEPS)
     search, space = parts.search, parts.space
     search.begin()
     while search.ended is None:

@@ -48,7 +48,7 @@ def test_members_of_a_linear_model_scatter_by_the_inverse_hessian(
 ) -> None:
     posed = problem()
     steps = 20
-    parts = posed.minimiser(posed.scales(posed.guess, steps), steps)
+    parts = posed.set_up_search(posed.scales(posed.guess, steps), steps)
     search, space = parts.search, parts.space
     search.begin()
     while search.ended is None:

@@ -140,7 +140,7 @@ def linear_fit(seed: int, background: bool, **observed: object) -> Fit:
         guess.parameters + 30 * SMALL * rng.normal(size=1),
     )
     problem.observe()
-    parts = problem.minimiser(problem.scales(guess, 6), 6)
+    parts = problem.set_up_search(problem.scales(guess, 6), 6)
     parts.search.begin()
     while parts.search.ended is None:
         parts.search.step()
@@ -196,7 +196,7 @@ def test_too_small_and_too_large_sigmas_are_noticed() -> None:
         problem = Problem(case, MPI.COMM_SELF)
         given = problem.observe()
         problem.observations = replace(given, weight=given.weight / factor**2)
-        parts = problem.minimiser([0.01, 0.1], STEPS)
+        parts = problem.set_up_search([0.01, 0.1], STEPS)
         return problem.fit(parts.cost, parts.space, parts.search.point, STEPS)
 
     assert judged(1.0).verdict == "good"
@@ -216,7 +216,7 @@ def test_large_errors_at_one_time_alone_are_a_poor_fit() -> None:
     problem = Problem(case, MPI.COMM_SELF)
     problem.observe()
     problem.observations.values[12] += 0.14 * np.random.default_rng(2).normal(size=SHAPE)
-    parts = problem.minimiser([0.01, 0.1], STEPS)
+    parts = problem.set_up_search([0.01, 0.1], STEPS)
     fit = problem.fit(parts.cost, parts.space, parts.search.point, STEPS)
     assert fit.ratio < 1.0 + 5.0 * fit.spread  # over all times it is inconspicuous
     assert fit.poor_times == 1 and fit.verdict == "poor"
@@ -228,7 +228,7 @@ def test_large_errors_at_one_time_alone_are_a_poor_fit() -> None:
 
 def estimate(problem: Problem) -> tuple[float, Fit]:
     """The estimate of m and the fit."""
-    parts = problem.minimiser(problem.scales(problem.guess, STEPS), STEPS)
+    parts = problem.set_up_search(problem.scales(problem.guess, STEPS), STEPS)
     parts.search.begin()
     while parts.search.ended is None:
         parts.search.step()

@@ -262,7 +262,7 @@ def test_with_the_metric_a_search_takes_a_fraction_of_the_iterations(
         )
         problem = Problem(case, MPI.COMM_SELF)
         problem.observe()
-        search = problem.minimiser(problem.scales(problem.guess, 128), 128).search
+        search = problem.set_up_search(problem.scales(problem.guess, 128), 128).search
         search.begin()
         while search.ended is None and search.iteration < 1000:
             search.step()

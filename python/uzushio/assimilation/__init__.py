@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from uzushio._base.observations import Observations as Observations
     from uzushio.assimilation.case import AssimilationCase as AssimilationCase
     from uzushio.assimilation.case import load_assimilation as load_assimilation
-    from uzushio.assimilation.gradient_check import GradientCheck as GradientCheck
+    from uzushio.assimilation.derivative_tests import GradientCheck as GradientCheck
     from uzushio.assimilation.gradient_check import check_gradient as check_gradient
     from uzushio.assimilation.model import Guess as Guess
     from uzushio.assimilation.model import Model as Model

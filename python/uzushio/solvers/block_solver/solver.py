@@ -16,12 +16,12 @@ from uzushio.domain.box import Box
 from uzushio.errors import CaseError, UzushioError
 from uzushio.solvers.block_solver import averages, published
 from uzushio.solvers.block_solver.case import BlockStatistics, BlockTime
+from uzushio.solvers.block_solver.estimate import estimated
 from uzushio.solvers.block_solver.interpolation import interpolated
 from uzushio.solvers.block_solver.zone_arrays import (
     ZoneArray,
     components_last,
     max_block_cells,
-    stored_bytes,
     zone_arrays,
 )
 from uzushio.solvers.contract import (
@@ -36,7 +36,6 @@ from uzushio.solvers.contract import (
     SolverDivergedError,
     State,
     StoredState,
-    Traffic,
 )
 
 if TYPE_CHECKING:
@@ -129,28 +128,7 @@ class BlockSolver(Solver):
             cost = core.estimate(ranks)
         except (ValueError, RuntimeError) as error:
             raise CaseError(f"{error}; use fewer ranks.") from error
-        offer = cls._offer(core)
-        sizes = {
-            name: 8 * sum(int(np.prod(field.shape(box))) for box in field.boxes(offer.meshes))
-            for name, field in offer.fields.items()
-        }
-        cells = sum(mesh.elements.size for mesh in offer.meshes.values())
-        in_memory, stored = averages.needs(core, _statistics(case), case.time.steps)
-        return Estimate(
-            grid=f"{cells:,} cells in {len(offer.meshes)} zones, cut into {cost['blocks']} blocks "
-            f"on {ranks} ranks; imbalance {cost['imbalance']:.3f} (largest share of a rank over "
-            "the mean)",
-            memory_per_rank=cost["bytes"],
-            field_arrays=cost["bytes"] / (8 * cost["cells"]),
-            traffic={
-                "halo": Traffic(cost["halo_messages"], cost["halo_bytes"]),
-                "reduction": Traffic(1, 16),
-            },
-            checkpoint_bytes=stored_bytes(core) + stored,
-            field_bytes=sizes,
-            step_length=case.time.dt,
-            average_bytes=in_memory,
-        )
+        return estimated(core, cost, cls._offer(core), case, _statistics(case), ranks)
 
     @classmethod
     def offer(cls, case: Case) -> Offer:

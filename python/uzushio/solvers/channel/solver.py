@@ -14,17 +14,13 @@ from uzushio.solvers.channel import diverged, fft_plans, initial, published, sto
 from uzushio.solvers.channel import statistics as averages
 from uzushio.solvers.channel.case import STABLE_CFL, ChannelCase
 from uzushio.solvers.channel.decomposition import (
-    arrays,
     core,
     core_parameters,
     decompose,
-    estimate_needs,
-    kept_modes,
-    predictions,
 )
+from uzushio.solvers.channel.estimate import estimated
 from uzushio.solvers.channel.interpolation import Interpolation
-from uzushio.solvers.channel.prediction import Prediction, ranking
-from uzushio.solvers.channel.stored_modes import COMPONENTS
+from uzushio.solvers.channel.prediction import Prediction
 from uzushio.solvers.contract import (
     Estimate,
     Field,
@@ -36,7 +32,6 @@ from uzushio.solvers.contract import (
     Solver,
     State,
     StoredState,
-    Traffic,
 )
 
 if TYPE_CHECKING:
@@ -56,34 +51,7 @@ class ChannelSolver(Solver):
     @classmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
         """Estimate memory, messages and files of the case on `ranks` ranks."""
-        case = cast(ChannelCase, case)
-        ranked = predictions(case, ranks)
-        chosen, grid = ranked[0], case.grid
-        needs = estimate_needs(case, chosen.py, chosen.pz, chosen.scheme)
-        faces = grid.wall_faces()
-        plus = case.flow.expected_u_tau / case.flow.viscosity
-        heights = np.diff(faces)
-        kept_x, kept_y = kept_modes(case)
-        return Estimate(
-            grid=f"{grid.nx} x {grid.ny} x {grid.nz} points in {grid.lx:.4g} x {grid.ly:.4g} x 2, "
-            f"on {chosen.py} x {chosen.pz} ranks in y and z",
-            memory_per_rank=needs.bytes,
-            field_arrays=arrays(case, needs.bytes, ranks),
-            traffic={
-                kind: Traffic(messages, sent)
-                for kind, (_, messages, sent) in needs.traffic.items()
-                if messages or sent
-            },
-            notes=(
-                f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
-                f"dx+ = {grid.lx / grid.nx * plus:.1f}, dy+ = {grid.ly / grid.ny * plus:.1f}, "
-                f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
-                *([ranking(case, ranked, ranks)] if ranks > 1 else []),
-            ),
-            checkpoint_bytes=16 * len(COMPONENTS) * grid.nz * (2 * kept_y - 1) * kept_x,
-            field_bytes=dict.fromkeys(COMPONENTS, 8 * grid.nx * grid.ny * grid.nz),
-            step_length=timing.step_length(case),
-        )
+        return estimated(cast(ChannelCase, case), ranks)
 
     @classmethod
     def seconds_per_step(cls, case: Case, ranks: int) -> float:

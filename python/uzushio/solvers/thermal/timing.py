@@ -6,7 +6,8 @@ import math
 import time
 from typing import Any
 
-from uzushio.solvers.thermal.case import Decomposition, GridAxis, ThermalCase
+from uzushio.solvers.thermal.case import Decomposition, ThermalCase
+from uzushio.solvers.thermal.grid import GridAxis
 
 #: Maximum number of cells of the measured box.
 _CELLS = 1 << 17
