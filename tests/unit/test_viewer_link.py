@@ -145,22 +145,6 @@ def test_only_the_values_under_the_pointer_are_due_when_the_picture_is_drawn() -
     assert exchange.take(0.0) is None
 
 
-def test_a_drawing_is_outdated_by_a_change_and_by_the_last_viewers_leaving() -> None:
-    exchange = Exchange()
-    exchange.advance(1)
-    ready(exchange, request())
-    taken = exchange.take(0.0)
-    assert taken is not None and not exchange.outdated(taken)
-    exchange.advance(2)  # a new step alone does not waste the drawing
-    exchange.want(request(probe=(0.1, 0.1)))
-    assert not exchange.outdated(taken)
-    exchange.want(request(revision=2))
-    assert exchange.outdated(taken)
-    exchange.want(request())
-    exchange.drop("a")
-    assert exchange.outdated(taken)
-
-
 def test_taking_waits_for_a_change_and_only_the_newest_is_kept() -> None:
     exchange, told = Exchange(), list[int]()
     exchange.listen(lambda: told.append(1))

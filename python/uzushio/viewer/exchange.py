@@ -186,12 +186,6 @@ class Exchange:
             view.taken, view.probed = self._key(view.request), self._probe_key(view.request)
             return replace(view.request, only_probe=only_probe)
 
-    def outdated(self, request: DrawRequest) -> bool:
-        """Return whether the view has a newer revision, size or step, or is no longer watched."""
-        with self._changed:
-            view = self._views.get(request.view)
-            return view is None or self._settings_key(view.request) != self._settings_key(request)
-
     def watched(self) -> list[DrawRequest]:
         """Return the newest request of each view: their fields are read with the next step."""
         with self._changed:
