@@ -176,3 +176,16 @@ def test_along_periodic_axes_the_surface_may_cross_the_end(tmp_path: Path) -> No
         found.append(np.loadtxt(tmp_path / str(shift) / "it.csv", delimiter=",", skiprows=1))
     assert np.abs(found[0][:, 2]).max() > 1e-6
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-15)
+
+
+def test_the_cuts_of_the_points_may_change_from_step_to_step(tmp_path: Path) -> None:
+    """As where pictures, which need ghost points, are due at some steps only."""
+    found = []
+    for name, cuts in (("one", [(1, 1, 1)]), ("many", [(2, 1, 3), (1, 2, 1), (1, 1, 1)])):
+        made = Made((LINE, LINE, LINE), monopole().formulas)
+        one = action(tmp_path / name, made)
+        for step in range(60):
+            made.cuts = cuts[step % len(cuts)]
+            made.run(one, [(step, 0.1 * step)], close=step == 59)
+        found.append(np.loadtxt(tmp_path / name / "it.csv", delimiter=",", skiprows=1)[:, 2])
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-12 * np.abs(found[0]).max())

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 _BLOCK = 4096
 #: Tolerance of positions on cells, relative to a cell.
 _NEAR = 1e-9
+#: Maximum number of cuts whose weights are kept.
+_MAX_CUTS = 4
+#: Number of a grid and of its part; places in `Sampler.rows`; points of the part; for each place
+#: indices in these points, and weights.
+_Piece = tuple[int, int, np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -176,9 +181,11 @@ class Sampler:
                 )
             self._require(~left)
         self._known: object = None
+        #: Rows and weights by the cuts of this rank's points, which depend on other due actions.
+        self._cache: dict[object, tuple[np.ndarray, list[_Piece]]] = {}
         #: Numbers of the positions to which this rank contributes.
         self.rows = np.empty(0, np.int64)
-        self._pieces: list[tuple[int, int, np.ndarray, tuple[np.ndarray, ...], Any]] = []
+        self._pieces: list[_Piece] = []
 
     def region(self, number: int) -> Box | None:
         """Return the points of a grid that are read; None: all."""
@@ -211,11 +218,15 @@ class Sampler:
         Raises:
             PipelineError: on all ranks, positions lie outside the values; a complete sentence.
         """
-        known = [[(part.points.pair, part.stored.pair) for part in one] for one in parts]
+        known = tuple(tuple((part.points.pair, part.stored.pair) for part in one) for one in parts)
         if not comm.allreduce(int(known != self._known)):
             return False
+        if not comm.allreduce(int(known not in self._cache)):
+            self.rows, self._pieces = self._cache[known]
+            self._known = known
+            return True
         self._known = None
-        if self._curved:
+        if None in self._stencils:
             self._locate(comm, parts)
         self._pieces, held = [], np.zeros(len(self._places))
         for number, of_grid in enumerate(parts):
@@ -233,6 +244,9 @@ class Sampler:
             for number, place, rows, points, stencils in self._pieces
         ]
         self._known = known
+        if len(self._cache) >= _MAX_CUTS:
+            self._cache.clear()
+        self._cache[known] = self.rows, self._pieces
         return True
 
     def _locate(self, comm: MPI.Comm, parts: Sequence[Sequence[Part]]) -> None:
