@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uzushio._base.files import atomic_write
-from uzushio.errors import PipelineError
 from uzushio.pipeline.acoustics import levels
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve
 from uzushio.pipeline.figure import FigureFile, TimeBudget
@@ -44,14 +43,14 @@ class Results:
         return [f"{self._name}{kind}{suffix}" for kind in kinds for suffix in suffixes]
 
     def write(self, rows: np.ndarray, interval: float) -> None:
-        """Write all files but the series.
+        """Write all files but the series; print a notice if it is too short for spectra.
 
         Args:
             rows: times and pressures, (samples, 1 + observers); NaN where a sample is incomplete.
             interval: time between samples.
 
         Raises:
-            PipelineError: the series is too short for the spectra.
+            OutputError, OSError: a file cannot be written.
         """
         given, names = self._settings, [*self._settings.observers]
         series = [column[np.isfinite(column)] for column in rows[:, 1:].T]
@@ -61,11 +60,12 @@ class Results:
         if samples < max(length, levels.MIN_SAMPLES):
             name = names[int(np.argmin([len(one) for one in series]))]
             needed = max(length, levels.MIN_SAMPLES)
-            raise PipelineError(
+            self._setup.say(
                 f"{self._name} has {samples} complete samples at the observer {name}, and spectra "
                 f"need {needed}: a longer run, a shorter 'interval' or a larger 'bandwidth'. Sound "
                 "of the first step that has not come from all of the surface is not complete."
             )
+            return
         spectra = [levels.power_spectrum(one * given.pascals, step, length) for one in series]
         frequencies = spectra[0][0]
         densities = [levels.decibels(density) for _, density in spectra]

@@ -371,10 +371,11 @@ class Acoustics(Action[AcousticsSettings]):
             return
         held = self._radiation
         if held is None or len(held.times) < radiation.LEVELS:
-            raise PipelineError(
+            self.setup.say(
                 f"{self.name} has {self._steps} steps of the surface, and needs at least "
                 f"{radiation.LEVELS}."
             )
+            return
         held.end()
         # Steps after the last one would change these rows; a restart removes them by their number.
         self._write(self._last[0] + 1, int(held.complete.max()))
