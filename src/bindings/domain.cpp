@@ -55,6 +55,81 @@ Patch patch_of(const Zone& zone, const std::string& face, const Range& range) {
     return patch;
 }
 
+/// Coordinates along one axis as NumPy has them: (k, j, i), of any strides.
+using Component = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
+
+/// Return coordinates in arrays that are not copied, in memory or mapped from a file.
+domain::Coordinates array_coordinates(const Component& x, const Component& y, const Component& z,
+                                      bool in_memory) {
+    const auto arrays = std::make_shared<const std::array<Component, 3>>(std::array{x, y, z});
+    const auto cells = [&](std::size_t axis) {
+        return static_cast<std::int64_t>(x.shape(axis)) - 1;
+    };
+    std::int64_t bytes = 0;
+    for (const Component& one : *arrays) {
+        if (one.dtype() != nb::dtype<double>() && one.dtype() != nb::dtype<float>())
+            throw std::invalid_argument("arrays of coordinates are of type float32 or float64");
+        for (std::size_t a = 0; a < 3; ++a)
+            if (one.shape(a) != x.shape(a))
+                throw std::invalid_argument("the arrays of x, y and z have different shapes");
+        bytes += in_memory ? static_cast<std::int64_t>(one.size() * one.itemsize()) : 0;
+    }
+    const auto vertex = [arrays](const Index<3>& index) {
+        Vector position{};
+        for (std::size_t c = 0; c < 3; ++c) {
+            const Component& one = (*arrays)[c];
+            const std::int64_t at =
+                index[2] * one.stride(0) + index[1] * one.stride(1) + index[0] * one.stride(2);
+            position[c] = one.dtype() == nb::dtype<double>()
+                              ? static_cast<const double*>(one.data())[at]
+                              : static_cast<const float*>(one.data())[at];
+        }
+        return position;
+    };
+    return domain::Coordinates::curvilinear({cells(2), cells(1), cells(0)}, vertex, bytes);
+}
+
+std::string face_name(const Patch& patch) { return patch.face.name(); }
+
+std::array<std::pair<std::int64_t, std::int64_t>, 2> range_of(const Patch& patch) {
+    const Box<2>& range = patch.range;
+    return {{{range.lower[0], range.upper[0]}, {range.lower[1], range.upper[1]}}};
+}
+
+nb::list boundaries_of(const Zone& zone) {
+    nb::list all;
+    for (const domain::BoundaryPatch& b : zone.boundaries)
+        all.append(nb::make_tuple(face_name(b.patch), range_of(b.patch), b.condition));
+    return all;
+}
+
+nb::list connections_of(const Zone& zone) {
+    nb::list all;
+    for (const domain::Connection& c : zone.connections)
+        all.append(nb::make_tuple(face_name(c.patch), range_of(c.patch), c.donor,
+                                  face_name(c.donor_patch), range_of(c.donor_patch),
+                                  c.transform.vector(), c.translation));
+    return all;
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<4>> vertices_of(const Zone& zone) {
+    const auto count = [&](std::size_t axis) {
+        return static_cast<std::size_t>(zone.cells[axis] + 1);
+    };
+    auto values = std::make_unique<std::vector<double>>();
+    values->reserve(3 * count(0) * count(1) * count(2));
+    for (std::int64_t k = 0; k <= zone.cells[2]; ++k)
+        for (std::int64_t j = 0; j <= zone.cells[1]; ++j)
+            for (std::int64_t i = 0; i <= zone.cells[0]; ++i)
+                for (const double component : zone.coordinates.vertex({i, j, k}))
+                    values->push_back(component);
+    double* data = values->data();
+    const nb::capsule owner(values.release(), [](void* kept) noexcept {
+        delete static_cast<std::vector<double>*>(kept);
+    });
+    return {data, {count(2), count(1), count(0), 3}, owner};
+}
+
 void bind_mesh(nb::module_& module) {
     using domain::Coordinates;
     nb::class_<Coordinates>(module, "Coordinates")
@@ -80,7 +155,11 @@ void bind_mesh(nb::module_& module) {
                 };
                 return Coordinates::curvilinear({cells(2), cells(1), cells(0)}, std::move(xyz));
             },
-            "vertices"_a, "x, y and z of all vertices, (k, j, i, 3).");
+            "vertices"_a, "x, y and z of all vertices, (k, j, i, 3).")
+        .def_static("arrays", &array_coordinates, "x"_a, "y"_a, "z"_a, "in_memory"_a = true,
+                    "Coordinates in arrays (k, j, i) of float64 or float32, which are not copied "
+                    "and must not change. in_memory: whether they count as memory of each rank; "
+                    "those that are mapped from a file do not.");
     nb::class_<Zone>(module, "Zone", "Structured zone; indices are in the order i, j, k.")
         .def(
             "__init__",
@@ -90,6 +169,12 @@ void bind_mesh(nb::module_& module) {
             "name"_a, "cells"_a, "coordinates"_a)
         .def_prop_ro("name", [](const Zone& zone) { return zone.name; })
         .def_prop_ro("cells", [](const Zone& zone) { return zone.cells; })
+        .def_prop_ro("boundaries", &boundaries_of,
+                     "Face, range and name of the condition of each boundary patch.")
+        .def_prop_ro("connections", &connections_of,
+                     "Face, range, donor, donor's face and range, transform and translation of "
+                     "each connection; both directions are connections.")
+        .def("vertices", &vertices_of, "Return the positions of all vertices, (k, j, i, 3).")
         .def(
             "set_boundary",
             [](Zone& zone, const std::string& face, std::string condition, const Range& range) {
@@ -133,7 +218,10 @@ void bind_mesh(nb::module_& module) {
                     all.push_back(*zone);
                 new (mesh) domain::Mesh(dimension, std::move(all));
             },
-            "zones"_a, "dimension"_a = 3);
+            "zones"_a, "dimension"_a = 3)
+        .def_prop_ro("dimension", &domain::Mesh::dimension, "Number of dimensions.")
+        .def_prop_ro("zones", &domain::Mesh::zones, "The zones, which must not change.",
+                     nb::rv_policy::reference_internal);
 }
 
 /// Ghosts beyond a boundary, as Python fills them.

@@ -47,6 +47,14 @@ Coordinates Coordinates::curvilinear(Function vertex) {
     return result;
 }
 
+Coordinates Coordinates::curvilinear(const Index<3>& cells, Function vertex, std::int64_t bytes) {
+    Coordinates result = curvilinear(std::move(vertex));
+    for (std::size_t a = 0; a < 3; ++a)
+        result.limits_[a] = cells[a] + 1;
+    result.bytes_ = bytes;
+    return result;
+}
+
 Coordinates Coordinates::curvilinear(const Index<3>& cells,
                                      std::array<std::vector<double>, 3> xyz) {
     Coordinates result;

@@ -25,6 +25,9 @@ class Coordinates {
     /// Vertex (i, j, k) is at `vertex({i, j, k})`.
     static Coordinates curvilinear(Function vertex);
 
+    /// As above, for a zone with `cells` cells. `bytes` are those of the values that each rank has.
+    static Coordinates curvilinear(const Index<3>& cells, Function vertex, std::int64_t bytes);
+
     /// Coordinates from arrays of all vertices, i contiguous. Throws `std::invalid_argument` if
     /// their size is not the product of `cells[a] + 1`.
     static Coordinates curvilinear(const Index<3>& cells, std::array<std::vector<double>, 3> xyz);
