@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from uzushio.errors import GridError
-from uzushio.grids import Connection, Grid, GridZone, Patch, box_grid, read_cgns, write_cgns
+from uzushio.grids import (
+    Connection,
+    Grid,
+    GridZone,
+    MappedVertices,
+    Patch,
+    box_grid,
+    grid_of_mesh,
+    read_cgns,
+    write_cgns,
+)
 from uzushio.grids.cgns_nodes import add
 
 
@@ -50,6 +60,17 @@ def test_what_is_written_is_read_with_the_same_bits(written: Path) -> None:
     assert ends(read) == ends(grid)
     assert any(c.translation == (0, 0, 2 * np.pi) for c in read.connections)
     read.check()
+
+
+def test_a_mesh_of_mapped_vertices_has_all_of_the_file(written: Path) -> None:
+    mapped = read_cgns(written, mapped=True)
+    assert all(isinstance(zone.vertices, MappedVertices) for zone in mapped.zones)
+    grid = grid_of_mesh(mapped.mesh(volumes=False))
+    for zone, other in zip(turned_box().zones, grid.zones, strict=True):
+        np.testing.assert_array_equal(zone.vertices, other.vertices)
+        assert zone.boundaries == other.boundaries
+    assert ends(grid) == ends(turned_box())
+    mapped.check()
 
 
 def test_vtk_reads_zones_and_vertices(written: Path) -> None:
@@ -202,6 +223,21 @@ def test_rind_and_single_precision_and_paths_of_donors_are_read(tmp_path: Path) 
     np.testing.assert_array_equal(read.zones[0].vertices, two().zones[0].vertices)
     assert read.connections == two().connections
     read.check()
+
+
+def test_single_precision_is_mapped_and_what_cannot_be_is_read(tmp_path: Path) -> None:
+    def change(file: h5py.File) -> None:
+        for zone, dtype in (("a", "<f4"), ("b", ">f8")):
+            for axis in "XYZ":
+                node = file[f"Base/{zone}/GridCoordinates/Coordinate{axis}"]
+                replace(node, node[" data"][()].astype(dtype))
+
+    grid = read_cgns(changed(tmp_path, change), mapped=True)
+    assert isinstance(grid.zones[0].vertices, MappedVertices)
+    assert isinstance(grid.zones[1].vertices, np.ndarray)
+    for zone, other in zip(grid.zones, grid_of_mesh(grid.mesh()).zones, strict=True):
+        np.testing.assert_array_equal(np.asarray(zone.vertices), other.vertices)
+    np.testing.assert_array_equal(np.asarray(grid.zones[0].vertices), two().zones[0].vertices)
 
 
 def test_a_bad_file_has_one_message_with_its_place(tmp_path: Path) -> None:

@@ -47,6 +47,20 @@ def test_a_face_may_have_a_condition_for_each_of_its_parts() -> None:
         zone.set_boundary("left", "warm")
 
 
+def test_coordinates_in_arrays_are_not_copied_and_have_one_shape_and_type() -> None:
+    z, y, x = np.meshgrid(np.arange(3.0), np.arange(4.0), np.arange(5.0), indexing="ij")
+    single = np.asfortranarray(y, dtype=np.float32)
+    zone = Zone("bent", (4, 3, 2), Coordinates.arrays(x, single, z[:, :, :]))
+    x += 1.0
+    np.testing.assert_array_equal(zone.vertices(), np.stack([x, y, z], axis=-1))
+    with pytest.raises(ValueError, match="different shapes"):
+        Coordinates.arrays(x, y[1:], z)
+    with pytest.raises(ValueError, match="float32 or float64"):
+        Coordinates.arrays(x, y.astype(int), z)
+    with pytest.raises(RuntimeError, match="coordinates of another number of vertices"):
+        Mesh([Zone("bent", (4, 3, 3), Coordinates.arrays(x, y, z))])
+
+
 def test_curvilinear_coordinates_are_arrays_of_all_vertices() -> None:
     k, j, i = np.meshgrid(np.arange(3.0), np.arange(4.0), np.arange(5.0), indexing="ij")
     vertices = np.stack([i + 0.1 * j, j, k], axis=-1)

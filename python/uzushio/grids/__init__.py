@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from uzushio.grids.grid import Grid as Grid
     from uzushio.grids.grid import GridZone as GridZone
     from uzushio.grids.jet import jet_grid as jet_grid
+    from uzushio.grids.mapped import MappedVertices as MappedVertices
     from uzushio.grids.matching import find_connections as find_connections
+    from uzushio.grids.meshes import grid_of_mesh as grid_of_mesh
     from uzushio.grids.neutral_map import read_neutral_map as read_neutral_map
     from uzushio.grids.neutral_map import write_neutral_map as write_neutral_map
     from uzushio.grids.patch import Connection as Connection

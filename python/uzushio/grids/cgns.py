@@ -13,6 +13,7 @@ from uzushio.domain.box import Triple
 from uzushio.errors import GridError, OutputError
 from uzushio.grids import cgns_nodes as nodes
 from uzushio.grids.grid import Grid, GridZone
+from uzushio.grids.mapped import MappedVertices, Vertices, components_of
 from uzushio.grids.patch import Connection, Patch
 from uzushio.grids.point_ranges import (
     begin_and_end,
@@ -26,7 +27,7 @@ from uzushio.grids.point_ranges import (
 _AXES = ("X", "Y", "Z")
 
 
-def read_cgns(path: Path | str, base: str = "") -> Grid:
+def read_cgns(path: Path | str, base: str = "", *, mapped: bool = False) -> Grid:
     """Read the structured zones of a CGNS file, with their connections and named patches.
 
     A patch has the name of its family, or else of its node. Cells of solutions are not read. The
@@ -35,6 +36,9 @@ def read_cgns(path: Path | str, base: str = "") -> Grid:
     Args:
         path: the file, in HDF5.
         base: name of the base; "": the only one.
+        mapped: whether vertices are mapped from the file, so that a rank reads only those that it
+            uses, and ranks of a node share them; arrays in another form than memory's are read. The
+            file must not change meanwhile.
 
     Raises:
         GridError: it is no such file, or has other zones or connections.
@@ -43,8 +47,8 @@ def read_cgns(path: Path | str, base: str = "") -> Grid:
     try:
         if not h5py.is_hdf5(path):
             raise GridError(_no_hdf5(path))
-        with h5py.File(path, "r") as file:
-            return _read_base(_base(file, base))
+        with h5py.File(path, "r", locking=False) as file:  # not all file systems have locks
+            return _read_base(_base(file, base), mapped)
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
     except (OSError, KeyError, ValueError, TypeError, RuntimeError, IndexError) as error:
@@ -99,20 +103,20 @@ def _base(file: h5py.File, name: str) -> h5py.Group:
     return bases[name] if name else next(iter(bases.values()))
 
 
-def _read_base(base: h5py.Group) -> Grid:
+def _read_base(base: h5py.Group, mapped: bool) -> Grid:
     dimensions = nodes.array(base).ravel().tolist()
     if dimensions != [3, 3]:
         raise GridError(f"the base has the dimensions {dimensions}; 3 of cells and space are read.")
     zones = dict(nodes.children(base, "Zone_t"))
     if not zones:
         raise GridError("the base has no zones.")
-    grid = Grid([_read_zone(name, node) for name, node in zones.items()])
-    directed = [c for name, node in zones.items() for c in _read_connections(grid, name, node)]
+    grid = Grid([_read_zone(name, node, mapped) for name, node in found.items()])
+    directed = [c for name, node in found.items() for c in _read_connections(grid, name, node)]
     grid.connections = merged(directed)
     return grid
 
 
-def _read_zone(name: str, node: h5py.Group) -> GridZone:
+def _read_zone(name: str, node: h5py.Group, mapped: bool) -> GridZone:
     kind = nodes.text(nodes.child(node, "ZoneType_t")) or "Structured"
     if kind != "Structured":
         raise GridError(f"zone '{name}' is {kind.lower()}; structured zones are read.")
@@ -125,7 +129,7 @@ def _read_zone(name: str, node: h5py.Group) -> GridZone:
     coordinates = nodes.child(node, "GridCoordinates_t")
     if coordinates is None:
         raise GridError(f"zone '{name}' has no coordinates.")
-    zone = GridZone(name, _read_vertices(name, coordinates, count[::-1]))
+    zone = GridZone(name, _read_vertices(name, coordinates, count[::-1], mapped))
     if (conditions := nodes.child(node, "ZoneBC_t")) is not None:
         for bc, condition in nodes.children(conditions, "BC_t"):
             where = f"zone '{name}', BC '{bc}'"
@@ -134,7 +138,7 @@ def _read_zone(name: str, node: h5py.Group) -> GridZone:
     return zone
 
 
-def _read_vertices(name: str, node: h5py.Group, count: tuple[int, ...]) -> np.ndarray:
+def _read_vertices(name: str, node: h5py.Group, count: tuple[int, ...], mapped: bool) -> Vertices:
     """Return the vertices of a zone, (k, j, i, 3), without its rind."""
     arrays = dict(nodes.children(node, "DataArray_t"))
     rind_node = nodes.child(node, "Rind_t")
@@ -153,6 +157,13 @@ def _read_vertices(name: str, node: h5py.Group, count: tuple[int, ...]) -> np.nd
             raise GridError(
                 f"zone '{name}': Coordinate{axis} has the shape {data[-1].shape}, not {stored}."
             )
+    places = [one.id.get_offset() for one in data]  # None unless contiguous
+    if mapped and not any(rind) and all(places) and all(one.dtype.isnative for one in data):
+        x, y, z = (
+            np.memmap(one.file.filename, one.dtype, "r", offset=place, shape=stored)
+            for one, place in zip(data, places, strict=True)
+        )
+        return MappedVertices((x, y, z))
     vertices = np.empty((*count, 3))
     for c, values in enumerate(data):
         vertices[..., c] = values[inner]
@@ -220,8 +231,8 @@ def _write_zone(base: h5py.Group, grid: Grid, zone: GridZone) -> None:
     node = nodes.add(base, zone.name, "Zone_t", np.stack([cells + 1, cells, 0 * cells]))
     nodes.add(node, "ZoneType", "ZoneType_t", "Structured")
     coordinates = nodes.add(node, "GridCoordinates", "GridCoordinates_t")
-    for component, axis in enumerate(_AXES):
-        values = np.ascontiguousarray(zone.vertices[..., component], dtype=np.float64)
+    for component, axis in zip(components_of(zone.vertices), _AXES, strict=True):
+        values = np.ascontiguousarray(component, dtype=np.float64)
         nodes.add(coordinates, f"Coordinate{axis}", "DataArray_t", values)
     if zone.boundaries:
         conditions = nodes.add(node, "ZoneBC", "ZoneBC_t")

@@ -15,18 +15,19 @@ CGNS = (".cgns", ".hdf", ".hdf5", ".h5")
 PLOT3D = (".p3d", ".xyz", ".x", ".g", ".grd", ".fmt", ".ufmt", ".plot3d")
 
 
-def read_grid(path: Path | str) -> Grid:
+def read_grid(path: Path | str, *, mapped: bool = False) -> Grid:
     """Read a grid from a CGNS file, or from a PLOT3D file with the neutral map file beside it.
 
     The neutral map file has the name of the PLOT3D file and the suffix `.nmf`. Faces that no file
-    names or connects are connected where their vertices coincide.
+    names or connects are connected where their vertices coincide. `mapped`: of a CGNS file, see
+    `read_cgns`.
 
     Raises:
         GridError: the file cannot be read.
     """
     path = Path(path)
     if path.suffix.lower() in CGNS:
-        grid = read_cgns(path)
+        grid = read_cgns(path, mapped=mapped)
     elif path.suffix.lower() in PLOT3D:
         grid = read_plot3d(path)
         if (described := path.with_suffix(".nmf")).exists():

@@ -10,6 +10,7 @@ import numpy as np
 from uzushio.domain import multiblock
 from uzushio.domain.box import Triple
 from uzushio.errors import GridError
+from uzushio.grids.mapped import MappedVertices, Vertices, components_of
 from uzushio.grids.patch import FACES, Connection, Patch, cells_of, rectangles
 from uzushio.grids.volumes import cell_volumes
 
@@ -20,12 +21,12 @@ class GridZone:
 
     Attributes:
         name: name of the zone.
-        vertices: x, y and z of all vertices, (k, j, i, 3).
+        vertices: x, y and z of all vertices, (k, j, i, 3): an array, or mapped from a file.
         boundaries: patches with the names of their boundary conditions.
     """
 
     name: str
-    vertices: np.ndarray = field(repr=False)
+    vertices: Vertices = field(repr=False)
     boundaries: list[tuple[Patch, str]] = field(default_factory=list)
 
     @property
@@ -100,18 +101,24 @@ class Grid:
         """
         self.mesh()
 
-    def mesh(self) -> multiblock.Mesh:
-        """Return the mesh for solvers, after the checks of `check`."""
+    def mesh(self, volumes: bool = True) -> multiblock.Mesh:
+        """Return the mesh for solvers, after the checks of `check`.
+
+        The mesh refers to the arrays of vertices, which must not change any more.
+
+        Args:
+            volumes: whether the volumes of all cells are checked, for which all vertices are read.
+        """
         if not self.zones:
             raise GridError("the grid has no zones.")
-        for zone in self.zones:
-            check_volumes(zone)
         zones = {}
         for zone in self.zones:
-            vertices = np.ascontiguousarray(zone.vertices, dtype=np.float64)
-            made = multiblock.Zone(
-                zone.name, zone.cells, multiblock.Coordinates.curvilinear(vertices)
-            )
+            if volumes:
+                check_volumes(zone)
+            x, y, z = components_of(zone.vertices)
+            in_memory = not isinstance(zone.vertices, MappedVertices)
+            coordinates = multiblock.Coordinates.arrays(x, y, z, in_memory=in_memory)
+            made = multiblock.Zone(zone.name, zone.cells, coordinates)
             for patch, name in zone.boundaries:
                 made.set_boundary(patch.face, name, range=patch.range)
             zones[zone.name] = made
@@ -144,11 +151,12 @@ def check_volumes(zone: GridZone) -> None:
     cells = zone.cells
     if min(cells) < 1:
         raise GridError(f"zone '{zone.name}' has {' x '.join(map(str, cells))} cells.")
-    finite = np.isfinite(zone.vertices).all(axis=-1)
-    if not finite.all():
+    with np.errstate(invalid="ignore", over="ignore"):
+        volumes = cell_volumes(zone.vertices)
+    if not np.isfinite(volumes).all():
+        finite = np.isfinite(zone.vertices).all(axis=-1)
         k, j, i = np.unravel_index(int(finite.argmin()), finite.shape)
         raise GridError(f"zone '{zone.name}', vertex ({i}, {j}, {k}): it is not finite.")
-    volumes = cell_volumes(zone.vertices)
     hand = 1.0 if np.count_nonzero(volumes > 0) * 2 >= volumes.size else -1.0
     volumes *= hand
     if volumes.min() > 0:

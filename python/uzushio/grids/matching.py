@@ -63,10 +63,13 @@ def find_connections(
 
 def _open_sides(grid: Grid) -> _Sides:
     faces: list[tuple[GridZone, str]] = []
-    number, cells, corners = [], [], []
+    number, cells = [np.empty(0, dtype=np.int64)], [np.empty((0, 2), dtype=np.int64)]
+    corners = [np.empty((0, 4, 3))]
     for zone in grid.zones:
         for face in FACES:
             is_open = grid.open_sides(zone, face)
+            if not is_open.any():
+                continue
             x = Patch.whole(face, zone.cells).vertices(zone.vertices)
             second, first = np.nonzero(is_open)
             four = np.stack([x[second + b, first + a] for a, b in _CORNERS], axis=1)

@@ -9,13 +9,14 @@ from typing import TypeAlias
 import numpy as np
 
 from uzushio.domain.box import Triple
+from uzushio.grids.mapped import Vertices
 
 Range: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 FACES = ("i-min", "i-max", "j-min", "j-max", "k-min", "k-max")
 
 
-def cells_of(vertices: np.ndarray) -> Triple:
+def cells_of(vertices: Vertices) -> Triple:
     """Return the number of cells along i, j, k of vertices with the shape (k, j, i, 3)."""
     k, j, i = vertices.shape[:3]
     return i - 1, j - 1, k - 1
@@ -60,7 +61,7 @@ class Patch:
         (a, b), (c, d) = self.range
         return b - a, d - c
 
-    def vertices(self, vertices: np.ndarray, layer: int = 0) -> np.ndarray:
+    def vertices(self, vertices: Vertices, layer: int = 0) -> np.ndarray:
         """Return a view of the patch's vertices.
 
         Args:

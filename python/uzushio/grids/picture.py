@@ -41,17 +41,17 @@ def draw_grid(grid: Grid, path: Path) -> Path:
         _draw_boundaries(figure.add_subplot(places[:, 0], projection="3d"), grid)
         _histogram(
             figure.add_subplot(places[0, 1]),
-            np.concatenate([_log_volumes(zone.vertices) for zone in grid.zones]),
+            np.concatenate([_log_volumes(np.asarray(zone.vertices)) for zone in grid.zones]),
             "volume of a cell, log₁₀",
         )
         _histogram(
             figure.add_subplot(places[1, 1]),
-            np.concatenate([stretching_of(zone.vertices) for zone in grid.zones]),
+            np.concatenate([stretching_of(np.asarray(zone.vertices)) for zone in grid.zones]),
             "stretching",
         )
         _histogram(
             figure.add_subplot(places[2, 1]),
-            np.concatenate([skewness_of(zone.vertices) for zone in grid.zones]),
+            np.concatenate([skewness_of(np.asarray(zone.vertices)) for zone in grid.zones]),
             "skewness in degrees",
         )
         return figure_style.write(figure, path)
@@ -74,7 +74,9 @@ def _draw_boundaries(axes: Any, grid: Grid) -> None:
         ]
         color = colors[number % len(colors)]
         axes.add_collection3d(Line3DCollection(lines, colors=color, linewidths=0.4, label=name))
-    corners = np.concatenate([zone.vertices[::, ::, [0, -1]].reshape(-1, 3) for zone in grid.zones])
+    corners = np.concatenate(
+        [np.asarray(zone.vertices)[:, :, [0, -1]].reshape(-1, 3) for zone in grid.zones]
+    )
     lower, upper = corners.min(axis=0), corners.max(axis=0)
     for set_limits, low, high in zip(
         (axes.set_xlim, axes.set_ylim, axes.set_zlim), lower, upper, strict=True

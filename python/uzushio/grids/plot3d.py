@@ -14,6 +14,7 @@ from uzushio._base.error_text import system_sentence
 from uzushio._base.files import atomic_file
 from uzushio.errors import GridError, OutputError
 from uzushio.grids.grid import Grid, GridZone
+from uzushio.grids.mapped import components_of
 
 Form = Literal["text", "fortran", "binary"]
 _MAX_BLOCKS = 1 << 20
@@ -62,7 +63,10 @@ def write_plot3d(grid: Grid, path: Path | str, form: Form = "fortran") -> None:
     try:
         with atomic_file(Path(path)) as fresh, fresh.open("wb") as file:
             parts: list[np.ndarray] = [np.array([len(sizes)], dtype=np.int32), sizes.ravel()]
-            for part in (*parts, *(np.moveaxis(z.vertices, -1, 0).ravel() for z in grid.zones)):
+            for part in (
+                *parts,
+                *(np.stack(components_of(z.vertices)).ravel() for z in grid.zones),
+            ):
                 if form == "text":
                     rows = (part[n : n + 6] for n in range(0, len(part), 6))
                     lines = (" ".join(repr(v) for v in row.tolist()) for row in rows)

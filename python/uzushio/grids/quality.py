@@ -101,15 +101,16 @@ def grid_quality(grid: Grid) -> GridQuality:
 
 def zone_quality(zone: GridZone) -> ZoneQuality:
     """Return the quality of a zone."""
-    volumes = cell_volumes(zone.vertices)
+    vertices = np.asarray(zone.vertices)
+    volumes = cell_volumes(vertices)
     hand = 1.0 if np.count_nonzero(volumes > 0) * 2 >= volumes.size else -1.0
     least = int((hand * volumes).argmin())
     stretching = max(
-        (_worst(_stretching(zone.vertices, axis), zone.cells) for axis in range(3)),
+        (_worst(_stretching(vertices, axis), zone.cells) for axis in range(3)),
         key=lambda candidate: candidate[0],
     )
     skewness = max(
-        (_worst(angles, zone.cells) for angles in _skewness(zone.vertices)),
+        (_worst(angles, zone.cells) for angles in _skewness(vertices)),
         key=lambda candidate: candidate[0],
     )
     return ZoneQuality(

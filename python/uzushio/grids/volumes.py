@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from uzushio.grids.mapped import Vertices
+
 #: Cells of which the volumes are computed at a time: temporary arrays fit the cache.
 _CHUNK = 1 << 15
 
 
-def cell_volumes(vertices: np.ndarray) -> np.ndarray:
+def cell_volumes(vertices: Vertices) -> np.ndarray:
     """Return the volumes of all cells of a zone; negative where a cell is left-handed.
 
     The volume is exact for trilinear cells (J. Grandy, *Efficient computation of volume of
