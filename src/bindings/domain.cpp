@@ -66,23 +66,23 @@ domain::Coordinates array_coordinates(const Component& x, const Component& y, co
         return static_cast<std::int64_t>(x.shape(axis)) - 1;
     };
     std::int64_t bytes = 0;
-    for (const Component& one : *arrays) {
-        if (one.dtype() != nb::dtype<double>() && one.dtype() != nb::dtype<float>())
+    for (const Component& values : *arrays) {
+        if (values.dtype() != nb::dtype<double>() && values.dtype() != nb::dtype<float>())
             throw std::invalid_argument("arrays of coordinates are of type float32 or float64");
         for (std::size_t a = 0; a < 3; ++a)
-            if (one.shape(a) != x.shape(a))
+            if (values.shape(a) != x.shape(a))
                 throw std::invalid_argument("the arrays of x, y and z have different shapes");
-        bytes += in_memory ? static_cast<std::int64_t>(one.size() * one.itemsize()) : 0;
+        bytes += in_memory ? static_cast<std::int64_t>(values.size() * values.itemsize()) : 0;
     }
     const auto vertex = [arrays](const Index<3>& index) {
         Vector position{};
         for (std::size_t c = 0; c < 3; ++c) {
-            const Component& one = (*arrays)[c];
-            const std::int64_t at =
-                index[2] * one.stride(0) + index[1] * one.stride(1) + index[0] * one.stride(2);
-            position[c] = one.dtype() == nb::dtype<double>()
-                              ? static_cast<const double*>(one.data())[at]
-                              : static_cast<const float*>(one.data())[at];
+            const Component& values = (*arrays)[c];
+            const std::int64_t at = index[2] * values.stride(0) + index[1] * values.stride(1) +
+                                    index[0] * values.stride(2);
+            position[c] = values.dtype() == nb::dtype<double>()
+                              ? static_cast<const double*>(values.data())[at]
+                              : static_cast<const float*>(values.data())[at];
         }
         return position;
     };

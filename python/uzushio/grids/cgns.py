@@ -157,11 +157,12 @@ def _read_vertices(name: str, node: h5py.Group, count: tuple[int, ...], mapped: 
             raise GridError(
                 f"zone '{name}': Coordinate{axis} has the shape {data[-1].shape}, not {stored}."
             )
-    places = [one.id.get_offset() for one in data]  # None unless contiguous
-    if mapped and not any(rind) and all(places) and all(one.dtype.isnative for one in data):
+    places = [values.id.get_offset() for values in data]  # None unless contiguous
+    is_native = all(values.dtype.isnative for values in data)
+    if mapped and not any(rind) and all(places) and is_native:
         x, y, z = (
-            np.memmap(one.file.filename, one.dtype, "r", offset=place, shape=stored)
-            for one, place in zip(data, places, strict=True)
+            np.memmap(values.file.filename, values.dtype, "r", offset=place, shape=stored)
+            for values, place in zip(data, places, strict=True)
         )
         return MappedVertices((x, y, z))
     vertices = np.empty((*count, 3))

@@ -23,7 +23,7 @@ class MappedVertices:
         return (*self.components[0].shape, 3)
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        return np.stack([one[index] for one in self.components], axis=-1).astype(np.float64)
+        return np.stack([values[index] for values in self.components], axis=-1).astype(np.float64)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[...], dtype=dtype)
