@@ -21,6 +21,7 @@ from uzushio.grids import (
     find_connections,
     grid_quality,
     jet_grid,
+    write_cgns,
 )
 from uzushio.grids.box import reoriented
 from uzushio.grids.patch import rectangles
@@ -209,6 +210,12 @@ def test_matching_names_zones_that_overlap() -> None:
         find_connections(grid)
 
 
+def test_parts_are_zones_that_no_connection_joins() -> None:
+    grid = two()
+    grid.zones.append(GridZone("far", lattice(1, 1, 1, origin=(99, 0, 0))))
+    assert grid.parts() == [{"far"}, {"left", "right"}]
+
+
 def test_rectangles_cover_a_mask_once() -> None:
     mask = np.random.default_rng(3).random((12, 9)) > 0.4
     counts = np.zeros(mask.shape, dtype=int)
@@ -349,3 +356,16 @@ def test_the_command_makes_checks_converts_and_draws(uzushio: Run, tmp_path: Pat
     ):
         done = uzushio("grid", *words)
         assert done.returncode != 0 and message in done.stderr, done.stderr
+
+
+def test_the_command_draws_an_inverted_cell(uzushio: Run, tmp_path: Path) -> None:
+    grid = two()
+    grid.zones[1].vertices[1, 1, 2, 0] = 10.5
+    write_cgns(grid, tmp_path / "bad.cgns")
+    done = uzushio("grid", "check", "bad.cgns", "--picture", "bad.png")
+    assert done.returncode != 0 and done.stdout == ""
+    assert done.stderr.startswith(
+        "uzushio: error: bad.cgns: zone 'right', cell (2, 0, 0): its volume is -0.125; "
+    )
+    assert done.stderr.endswith("inverted or flat. bad.png shows it.\n")
+    assert (tmp_path / "bad.png").stat().st_size > 10_000

@@ -217,15 +217,13 @@ def check(
 
     Volumes have one sign in each zone, each cell side of a face has one name or connection, and
     connected vertices coincide. A PLOT3D file may have a neutral map file beside it (.nmf). Faces
-    without a name or connection are connected where their vertices coincide.
+    without a name or connection are connected where their vertices coincide. If a cell is inverted,
+    the picture shows it.
     """
     from uzushio.grids import read_grid
 
     read = read_grid(file)
-    try:
-        read.check()
-    except GridError as error:
-        raise GridError(f"{file}: {error}") from None
+    _check(read, file, picture)
     _report(read, picture, as_json)
 
 
@@ -256,11 +254,29 @@ def convert(
     read = read_grid(file)
     if names:
         read.name_open_patches(lambda zone, patch: f"{zone.name} {patch.face}")
+    _check(read, file, picture)
+    _finish(read, out, picture, as_json, quiet)
+
+
+def _check(read: Grid, file: Path, picture: Path | None) -> None:
+    """Check a grid; draw an inverted cell if a picture is wanted."""
+    from uzushio.grids import CellError, draw_cells
+
     try:
         read.check()
+    except CellError as error:
+        if picture is None:
+            raise GridError(f"{file}: {error}") from None
+        drawn = draw_cells(read.zone(error.zone), error.cell, _drawable(picture))
+        raise GridError(f"{file}: {error} {drawn} shows it.") from None
     except GridError as error:
         raise GridError(f"{file}: {error}") from None
-    _finish(read, out, picture, as_json, quiet)
+
+
+def _drawable(picture: Path) -> Path:
+    if picture.suffix not in (".png", ".pdf", ".svg"):
+        raise GridError(f"{picture}: the suffix of a picture is .png, .pdf or .svg.")
+    return picture
 
 
 def _finish(made: Grid, out: Path, picture: Path | None, as_json: bool, quiet: bool) -> None:
@@ -293,9 +309,7 @@ def _report(made: Grid, picture: Path | None, as_json: bool) -> None:
 def _draw(made: Grid, picture: Path) -> None:
     from uzushio.grids import draw_grid
 
-    if picture.suffix not in (".png", ".pdf", ".svg"):
-        raise GridError(f"{picture}: the suffix of a picture is .png, .pdf or .svg.")
-    draw_grid(made, picture)
+    draw_grid(made, _drawable(picture))
 
 
 def _print(made: Grid, quality: GridQuality) -> None:
@@ -332,6 +346,8 @@ def _print(made: Grid, quality: GridQuality) -> None:
         f"{len(made.zones)} zones{f' ({left} left-handed)' if left else ''}, {made.cells:,} cells, "
         f"{len(made.connections)} connections, volume {quality.volume:.6g}."
     )
+    if (parts := len(made.parts())) > 1:
+        tell(f"The zones form {parts} parts that no connection joins.")
     if quality.areas:
         areas = ", ".join(f"{name} {area:.6g}" for name, area in quality.areas.items())
         tell(f"Areas of the boundaries: {areas}.")

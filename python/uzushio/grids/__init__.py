@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from uzushio.grids.cgns import write_cgns as write_cgns
     from uzushio.grids.files import read_grid as read_grid
     from uzushio.grids.files import write_grid as write_grid
+    from uzushio.grids.grid import CellError as CellError
     from uzushio.grids.grid import Grid as Grid
     from uzushio.grids.grid import GridZone as GridZone
     from uzushio.grids.jet import jet_grid as jet_grid
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from uzushio.grids.neutral_map import write_neutral_map as write_neutral_map
     from uzushio.grids.patch import Connection as Connection
     from uzushio.grids.patch import Patch as Patch
+    from uzushio.grids.picture import draw_cells as draw_cells
     from uzushio.grids.picture import draw_grid as draw_grid
     from uzushio.grids.plot3d import read_plot3d as read_plot3d
     from uzushio.grids.plot3d import write_plot3d as write_plot3d

@@ -110,8 +110,8 @@ def _read_base(base: h5py.Group, mapped: bool) -> Grid:
     zones = dict(nodes.children(base, "Zone_t"))
     if not zones:
         raise GridError("the base has no zones.")
-    grid = Grid([_read_zone(name, node, mapped) for name, node in found.items()])
-    directed = [c for name, node in found.items() for c in _read_connections(grid, name, node)]
+    grid = Grid([_read_zone(name, node, mapped) for name, node in zones.items()])
+    directed = [c for name, node in zones.items() for c in _read_connections(grid, name, node)]
     grid.connections = merged(directed)
     return grid
 

@@ -15,6 +15,19 @@ from uzushio.grids.patch import FACES, Connection, Patch, cells_of, rectangles
 from uzushio.grids.volumes import cell_volumes
 
 
+class CellError(GridError):
+    """A cell of a grid is inverted, flat, or has a vertex that is not finite.
+
+    Attributes:
+        zone: name of its zone.
+        cell: index (i, j, k) of the cell.
+    """
+
+    def __init__(self, message: str, zone: str, cell: Triple) -> None:
+        super().__init__(message)
+        self.zone, self.cell = zone, cell
+
+
 @dataclass(eq=False)
 class GridZone:
     """Structured zone of a grid.
@@ -62,6 +75,15 @@ class Grid:
     def conditions(self) -> list[str]:
         """Return the names of the boundary conditions, in order of appearance."""
         return list(dict.fromkeys(name for zone in self.zones for _, name in zone.boundaries))
+
+    def parts(self) -> list[set[str]]:
+        """Return the names of zones in groups that no connection joins."""
+        groups = [{zone.name} for zone in self.zones]
+        for c in self.connections:
+            joined = [group for group in groups if {c.zone, c.donor} & group]
+            groups = [group for group in groups if group not in joined]
+            groups.append(set().union(*joined))
+        return groups
 
     def open_sides(self, zone: GridZone, face: str) -> np.ndarray:
         """Return which cell sides of a face have neither a name nor a connection.
@@ -144,7 +166,7 @@ class Grid:
 
 
 def check_volumes(zone: GridZone) -> None:
-    """Raise `GridError`, which names the zone and a cell, unless all volumes have one sign.
+    """Raise `CellError`, which names the zone and a cell, unless all volumes have one sign.
 
     The cell is the one of least volume in a right-handed zone, of greatest in a left-handed one.
     """
@@ -155,19 +177,23 @@ def check_volumes(zone: GridZone) -> None:
         volumes = cell_volumes(zone.vertices)
     if not np.isfinite(volumes).all():
         finite = np.isfinite(zone.vertices).all(axis=-1)
-        k, j, i = np.unravel_index(int(finite.argmin()), finite.shape)
-        raise GridError(f"zone '{zone.name}', vertex ({i}, {j}, {k}): it is not finite.")
+        k, j, i = (int(n) for n in np.unravel_index(int(finite.argmin()), finite.shape))
+        cell = (min(i, cells[0] - 1), min(j, cells[1] - 1), min(k, cells[2] - 1))
+        message = f"zone '{zone.name}', vertex ({i}, {j}, {k}): it is not finite."
+        raise CellError(message, zone.name, cell)
     hand = 1.0 if np.count_nonzero(volumes > 0) * 2 >= volumes.size else -1.0
     volumes *= hand
     if volumes.min() > 0:
         return
-    k, j, i = np.unravel_index(int(volumes.argmin()), volumes.shape)
+    k, j, i = (int(n) for n in np.unravel_index(int(volumes.argmin()), volumes.shape))
     wrong = int(np.count_nonzero(volumes <= 0))
     side = "right-handed" if hand > 0 else "left-handed, where volumes are negative"
     others = f" {wrong} cells of the zone are inverted or flat." if wrong > 1 else ""
-    raise GridError(
+    raise CellError(
         f"zone '{zone.name}', cell ({i}, {j}, {k}): its volume is {hand * volumes[k, j, i]:.6g}; "
-        f"the zone is {side}.{others}"
+        f"the zone is {side}.{others}",
+        zone.name,
+        (i, j, k),
     )
 
 
