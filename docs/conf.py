@@ -20,7 +20,8 @@ author = "The Uzushio developers"
 copyright = author
 version = release = _PROJECT["version"]
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+default_role = "literal"  # single backticks of docstrings
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**.md", "examples/**.md"]
 myst_enable_extensions = ["dollarmath"]

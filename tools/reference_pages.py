@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 from types import ModuleType
 
 import uzushio
@@ -74,6 +75,17 @@ def python_names() -> str:
     return "".join(_names_table(module) for module in _modules(uzushio))
 
 
+def python_api() -> str:
+    """Return the page of the site with signatures and docstrings of all public names."""
+    parts = ["# Python: signatures", "Each public package, with the docstrings of all its names."]
+    for module in _modules(uzushio):
+        name, members = module.__name__, ", ".join(_public(module))
+        options = f":members: {members}\n:imported-members:\n:no-index:"
+        directive = indent(options, "   ")
+        parts += [f"## `{name}`", f"```{{eval-rst}}\n.. automodule:: {name}\n{directive}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
 def _modules(package: ModuleType) -> Iterator[ModuleType]:
     """Yield a package and the public packages in it."""
     yield package
@@ -115,5 +127,6 @@ def _first(value: object) -> str:
 if __name__ == "__main__":
     PAGES.mkdir(parents=True, exist_ok=True)
     (PAGES / "case.md").write_text(case_keys(), encoding="utf-8")
+    (PAGES / "python-api.md").write_text(python_api(), encoding="utf-8")
     by_hand = (PAGES / "python.md").read_text(encoding="utf-8").partition(MARK)[0]
     (PAGES / "python.md").write_text(by_hand + MARK + python_names(), encoding="utf-8")

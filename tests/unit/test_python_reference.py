@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from reference_pages import MARK, python_names
+from reference_pages import MARK, python_api, python_names
 
 PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 
@@ -35,3 +35,4 @@ def test_the_examples_run_from_top_to_bottom(
 def test_the_reference_lists_all_public_names_as_they_are() -> None:
     page = PAGE.read_text()
     assert page.partition(MARK)[2] == python_names(), "run make docs"
+    assert PAGE.with_name("python-api.md").read_text() == python_api(), "run make docs"

@@ -17,7 +17,7 @@ class Observations:
 
     Attributes:
         steps: indices of the observed steps, increasing.
-        values: shape (len(steps), *shape of the part); ignored where the weight is 0.
+        values: an array of the part for each step, stacked; ignored where the weight is 0.
         weight: 1/sigma² of a value: a number, an array of the part, or one array for each step;
             0 for missing values.
         huber: larger residuals than so many sigma count linearly in the misfit (Huber's norm);

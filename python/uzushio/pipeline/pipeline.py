@@ -85,7 +85,7 @@ class Pipeline:
         self._known: object = None
         self._pool = BufferPool()
         self._plans = PlanCache(comm, in_situ)
-        self.stopped = False  #: an action with `on_error: stop` failed
+        self.stopped = False  #: whether an action failed that ends the run
 
     def _schedule(self, number: int, kind: str, item: ActionItem) -> ScheduledAction:
         kinds = self._loaded.kinds
