@@ -72,6 +72,8 @@ def test_the_sum_of_a_spectrum_is_the_mean_square() -> None:
     frequencies, density = levels.power_spectrum(values, 0.01, 500)
     assert frequencies[0] == pytest.approx(0.2) and frequencies[-1] == pytest.approx(50.0)
     assert density.sum() * 0.2 == pytest.approx(9.0, rel=0.01)
+    whole, half = (levels.overall_level(frequencies, density, b) for b in (None, (0.0, 25.0)))
+    assert whole - half == pytest.approx(10.0 * np.log10(2.0), abs=0.1)
     assert density[5:-5].mean() == pytest.approx(9.0 / 50.0, rel=0.01)  # white
 
 

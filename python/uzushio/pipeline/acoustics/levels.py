@@ -41,8 +41,11 @@ def power_spectrum(
     return np.fft.rfftfreq(length, interval)[1:], density[1:]
 
 
-def overall_level(frequencies: np.ndarray, density: np.ndarray, band: tuple[float, float]) -> float:
+def overall_level(
+    frequencies: np.ndarray, density: np.ndarray, band: tuple[float, float] | None
+) -> float:
     """Return the level of the sound in a band, dB; the density is that of `power_spectrum`."""
+    band = band or (0.0, np.inf)
     inside = (frequencies >= band[0]) & (frequencies <= band[1])
     return float(decibels(density[inside].sum() * frequencies[0]))
 

@@ -64,7 +64,7 @@ class AcousticsSettings(FigureSettings):
         None, description="time between samples; between the first two steps if not given"
     )
     bandwidth: Length | None = Field(None, description="of the spectra, Hz; else eight segments")
-    band: tuple[float, float] = Field((0.0, float("inf")), description="of overall levels, Hz")
+    band: tuple[float, float] | None = Field(None, description="of overall levels, Hz; else all")
     pascals: Length = Field(1.0, description="the stream's unit of pressure in Pa, for levels")
     seconds: Length = Field(1.0, description="the stream's unit of time in s, for frequencies")
 
