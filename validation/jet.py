@@ -129,7 +129,7 @@ def sod(quick: bool) -> Iterator[Figure]:
         values = {name: line(solver, name) for name in ("pressure", "density", "velocity")}
         x, pressure = values["pressure"]
         middle = (x > 0.72) & (x < 0.82)
-        found = {
+        computed = {
             "p*": pressure[middle].mean(),
             "u*": values["velocity"][1][middle].mean(),
             "rho left": values["density"][1][(x > 0.55) & (x < 0.65)].mean(),
@@ -137,7 +137,7 @@ def sod(quick: bool) -> Iterator[Figure]:
             "shock": (x[np.flatnonzero(pressure > 0.2)[-1]] + 0.5 / cells - 0.5) / 0.2,
         }
         for name, exact in SOD.items():
-            yield Figure("Sod", str(cells), scheme, name, float(found[name]), exact)
+            yield Figure("Sod", str(cells), scheme, name, float(computed[name]), exact)
 
 
 def shu_osher(quick: bool) -> Iterator[Figure]:
@@ -160,8 +160,8 @@ def shu_osher(quick: bool) -> Iterator[Figure]:
     reference = float(np.ptp(exact[waves]))
     for cells in (200, 400):
         for scheme in ("upwind", "hybrid"):
-            x, found = density(cells, scheme)
-            amplitude = float(np.ptp(found[(x > 0.5) & (x < 2.2)]))
+            x, computed = density(cells, scheme)
+            amplitude = float(np.ptp(computed[(x > 0.5) & (x < 2.2)]))
             yield Figure("Shu-Osher", str(cells), scheme, "amplitude", amplitude, reference)
 
 

@@ -49,8 +49,8 @@ def in_space(solver: core.Solver) -> list[np.ndarray]:
     output = core.PhysicalOutput(solver)
     (first, last), (bottom, top) = solver.planes, output.rows
     values = [np.full((last - first, top - bottom, SIZE[0]), np.nan) for _ in "uvwp"]
-    for name, one in zip("uvwp", values, strict=True):
-        output.write(solver, name, one)
+    for name, array in zip("uvwp", values, strict=True):
+        output.write(solver, name, array)
     return values
 
 

@@ -28,15 +28,15 @@ def test_series_of_any_number_of_ranks_and_of_a_restart_are_those_of_one_rank(
 ) -> None:
     """One rank has no part; of three, one has the more, and the cuts change at the restart."""
     base = tmp_path_factory.getbasetemp() / "sound_of_one_rank"
-    one = base if base.exists() else run(mpi_run, base, 1, (1, 1, 1))
+    on_one = base if base.exists() else run(mpi_run, base, 1, (1, 1, 1))
     many = run(mpi_run, tmp_path_factory.mktemp("many"), ranks, cuts)
-    expected = series(one / "whole/it.csv")
+    expected = series(on_one / "whole/it.csv")
     scale = np.nanmax(np.abs(expected[:, 2:]))
     assert np.isfinite(expected[:, 2:]).sum(axis=0).min() > 32
-    for path in (one / "restarted/it.csv", many / "whole/it.csv", many / "restarted/it.csv"):
-        found = series(path)
-        np.testing.assert_array_equal(found[:, :2], expected[:, :2], err_msg=str(path))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale, err_msg=str(path))
+    for path in (on_one / "restarted/it.csv", many / "whole/it.csv", many / "restarted/it.csv"):
+        values = series(path)
+        np.testing.assert_array_equal(values[:, :2], expected[:, :2], err_msg=str(path))
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-10 * scale, err_msg=str(path))
 
 
 CASE = """\
@@ -72,9 +72,9 @@ def test_a_run_from_a_checkpoint_continues_the_series(uzushio: Run, tmp_path: Pa
         assert done.returncode == 0, done.stderr
     assert "complete samples at the observer mic" in part.stderr + part.stdout
     assert "failed" not in rest.stderr + rest.stdout
-    expected, found = (
+    expected, values = (
         series(tmp_path / name / "pipeline/acoustics.csv") for name in ("whole", "part")
     )
-    np.testing.assert_array_equal(found[:, :2], expected[:, :2])
+    np.testing.assert_array_equal(values[:, :2], expected[:, :2])
     scale = np.abs(expected[:, 2]).max()
-    np.testing.assert_allclose(found[:, 2], expected[:, 2], rtol=0, atol=1e-9 * scale)
+    np.testing.assert_allclose(values[:, 2], expected[:, 2], rtol=0, atol=1e-9 * scale)

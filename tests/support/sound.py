@@ -64,10 +64,10 @@ class Sound:
                 self._amplitudes[key] = self.perturbations(points.reshape(-1, 3))
             if self._values.get(key, (None,))[0] != time:
                 self._values[key] = time, self.at(time, self._amplitudes[key])
-            found = self._values[key][1]
+            values = self._values[key][1]
             if name == "velocity":
-                return found[1:].T.reshape(points.shape) + np.array(self.mach)
-            return found[0].reshape(x.shape) + (1.0 if name == "density" else PRESSURE)
+                return values[1:].T.reshape(points.shape) + np.array(self.mach)
+            return values[0].reshape(x.shape) + (1.0 if name == "density" else PRESSURE)
 
         return values
 

@@ -48,14 +48,14 @@ def amplitudes(path: Path, sound: Sound, observers: dict[str, Vector] = OBSERVER
     """Return the complex amplitudes of a series, divided by the exact ones."""
     rows = np.loadtxt(path, delimiter=",", skiprows=1)
     exact = sound.perturbations(np.array([*observers.values()], float))[0]
-    found = []
+    measured = []
     for column in rows[:, 2:].T:
         held = np.isfinite(column)
         phase = 2.0 * np.pi * rows[held, 1] / sound.wavelength
         waves = np.stack([np.cos(phase), -np.sin(phase), np.ones(len(phase))], axis=1)
         real, imaginary, _ = np.linalg.lstsq(waves, column[held], rcond=None)[0]
-        found.append(real + 1j * imaginary)
-    return np.array(found) / exact
+        measured.append(real + 1j * imaginary)
+    return np.array(measured) / exact
 
 
 def decibels(ratios: np.ndarray) -> float:
@@ -76,24 +76,24 @@ def test_sources_in_motion_are_within_a_tenth_of_a_decibel(
     tmp_path: Path, source: Callable[..., Sound], mach: Vector, surface: dict[str, Any]
 ) -> None:
     """Sixteen cells a wavelength; against a flow of half the speed of sound only eight."""
-    found = far_field(source(mach), tmp_path, {"spacing": 0.08, **surface})
-    assert decibels(found) < 0.1
-    assert np.abs(np.angle(found, deg=True)).max() < 1.0
+    ratios = far_field(source(mach), tmp_path, {"spacing": 0.08, **surface})
+    assert decibels(ratios) < 0.1
+    assert np.abs(np.angle(ratios, deg=True)).max() < 1.0
 
 
 @pytest.mark.parametrize("source", [monopole, dipole])
 def test_sources_at_rest_are_within_a_hundredth_of_a_decibel(
     tmp_path: Path, source: Callable[..., Sound]
 ) -> None:
-    found = far_field(source(), tmp_path, {"spacing": 0.08, **SPHERE})
-    assert decibels(found) < 0.01
-    assert np.abs(np.angle(found, deg=True)).max() < 0.1
+    ratios = far_field(source(), tmp_path, {"spacing": 0.08, **SPHERE})
+    assert decibels(ratios) < 0.01
+    assert np.abs(np.angle(ratios, deg=True)).max() < 0.1
 
 
 def test_a_source_outside_the_surface_is_not_heard(tmp_path: Path) -> None:
     sound = Sound([((2.0, 0.3, 0.2), 1.0)])
-    found = far_field(sound, tmp_path, {"spacing": 0.08, **BOX}, end=6.5)
-    assert np.abs(found).max() < 10 ** (-60 / 20)
+    ratios = far_field(sound, tmp_path, {"spacing": 0.08, **BOX}, end=6.5)
+    assert np.abs(ratios).max() < 10 ** (-60 / 20)
 
 
 def test_the_error_falls_with_the_square_of_the_spacing_of_linear_interpolation(
@@ -120,7 +120,7 @@ def test_the_error_falls_with_the_third_power_of_the_time_step_at_least(tmp_path
     """The mesh and the surface are fine enough not to matter; twelve and six steps a period."""
     errors = []
     for interval in (1.0 / 6.0, 1.0 / 12.0):
-        found = far_field(
+        ratios = far_field(
             monopole(wavelength=2.0),
             tmp_path / str(interval),
             {"spacing": 0.1, **SPHERE},
@@ -128,7 +128,7 @@ def test_the_error_falls_with_the_third_power_of_the_time_step_at_least(tmp_path
             interval=2.0 * interval,
             end=14.0,
         )
-        errors.append(np.abs(found - 1.0).max())
+        errors.append(np.abs(ratios - 1.0).max())
     assert np.log2(errors[0] / errors[1]) > 2.8
     assert errors[1] < 0.011
 
@@ -148,8 +148,8 @@ def test_steps_of_varying_length_and_other_samples_give_the_same_sound(tmp_path:
     )
     times = np.cumsum(np.random.default_rng(5).uniform(0.02, 0.08, 150)).tolist()
     made.run(action, list(enumerate(times)))
-    found = amplitudes(tmp_path / "it.csv", sound)
-    assert decibels(found) < 0.05
+    ratios = amplitudes(tmp_path / "it.csv", sound)
+    assert decibels(ratios) < 0.05
     rows = np.loadtxt(tmp_path / "it.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(np.diff(rows[:, 1]), 0.08, rtol=1e-9)
 

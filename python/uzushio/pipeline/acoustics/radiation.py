@@ -185,7 +185,7 @@ class Radiation:
             )
             while (use := arrays[6] < arrays[7]).any():
                 if not use.all():
-                    arrays = tuple(np.compress(use, one, axis=-1) for one in arrays)
+                    arrays = tuple(np.compress(use, array, axis=-1) for array in arrays)
                 q, ml, rl, mr, rs, started, at, _ = arrays
                 place = (at - started) * (self.interval / (end - begin))
                 values = _pressure(q, ml, rl, mr, rs, place, end - begin, c, mean)

@@ -58,7 +58,7 @@ class Results:
         step = interval * given.seconds
         length = levels.segment_length(samples, step, given.bandwidth)
         if samples < max(length, levels.MIN_SAMPLES):
-            name = names[int(np.argmin([len(one) for one in series]))]
+            name = names[int(np.argmin([len(pressure) for pressure in series]))]
             needed = max(length, levels.MIN_SAMPLES)
             self._setup.say(
                 f"{self._name} has {samples} complete samples at the observer {name}, and spectra "
@@ -66,12 +66,17 @@ class Results:
                 "of the first step that has not come from all of the surface is not complete."
             )
             return
-        spectra = [levels.power_spectrum(one * given.pascals, step, length) for one in series]
+        spectra = [
+            levels.power_spectrum(pressure * given.pascals, step, length) for pressure in series
+        ]
         frequencies = spectra[0][0]
         densities = [levels.decibels(density) for _, density in spectra]
         # Of the whole series: short segments would lose low frequencies.
-        whole = [levels.power_spectrum(one * given.pascals, step, len(one)) for one in series]
-        overall = [levels.overall_level(*one, given.band) for one in whole]
+        whole = [
+            levels.power_spectrum(pressure * given.pascals, step, len(pressure))
+            for pressure in series
+        ]
+        overall = [levels.overall_level(*spectrum, given.band) for spectrum in whole]
         self.levels = dict(zip(names, overall, strict=True))
         folder = self._setup.folder
         _write(
@@ -91,7 +96,9 @@ class Results:
             Chart(
                 ChartAxis("time", self.units[0]),
                 ChartAxis("pressure $p - p_0$", self.units[1]),
-                tuple(Curve(names[one], rows[:, 0], rows[:, 1 + one]) for one in shown),
+                tuple(
+                    Curve(names[observer], rows[:, 0], rows[:, 1 + observer]) for observer in shown
+                ),
             ),
         )
         width = float(frequencies[0])
@@ -100,7 +107,9 @@ class Results:
             Chart(
                 ChartAxis("frequency", "Hz", log=True),
                 ChartAxis("power spectral density re 20 µPa", "dB/Hz"),
-                tuple(Curve(names[one], frequencies, densities[one]) for one in shown),
+                tuple(
+                    Curve(names[observer], frequencies, densities[observer]) for observer in shown
+                ),
             ),
             f", lines {width:.3g} Hz apart",
         )

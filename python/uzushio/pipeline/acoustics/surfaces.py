@@ -62,7 +62,9 @@ class SphereSettings(Section):
             max(4, round(np.pi * self.radius / spacing))
         )
         angles = _turns(2.0 * np.pi * self.radius, spacing)
-        height, angle = (one.ravel() for one in np.meshgrid(heights, angles, indexing="ij"))
+        height, angle = (
+            coordinate.ravel() for coordinate in np.meshgrid(heights, angles, indexing="ij")
+        )
         across = np.sqrt(1.0 - height**2)
         normals = np.stack([across * np.cos(angle), across * np.sin(angle), height], axis=1)
         areas = np.repeat(weights, len(angles)) * (2.0 * np.pi / len(angles)) * self.radius**2
@@ -98,18 +100,18 @@ class BoxSettings(Section):
     def surface(self, spacing: float) -> Surface:
         """Return the positions of quadrature."""
         rules = [_gauss(a, b, spacing) for a, b in zip(self.begin, self.end, strict=True)]
-        found = []
+        faces = []
         for axis in range(3):
-            one, other = (axis + 1) % 3, (axis + 2) % 3
-            u, v = (part.ravel() for part in np.meshgrid(rules[one][0], rules[other][0]))
-            areas = np.outer(rules[other][1], rules[one][1]).ravel()
+            first, other = (axis + 1) % 3, (axis + 2) % 3
+            u, v = (part.ravel() for part in np.meshgrid(rules[first][0], rules[other][0]))
+            areas = np.outer(rules[other][1], rules[first][1]).ravel()
             for sign, at in ((-1.0, self.begin[axis]), (1.0, self.end[axis])):
                 if f"{'xyz'[axis]}{'-' if sign < 0 else '+'}" in self.open:
                     continue
                 points, normals = np.full((len(u), 3), at), np.zeros((len(u), 3))
-                points[:, one], points[:, other], normals[:, axis] = u, v, sign
-                found.append((points, normals, areas))
-        return Surface(*(np.concatenate(part) for part in zip(*found, strict=True)))
+                points[:, first], points[:, other], normals[:, axis] = u, v, sign
+                faces.append((points, normals, areas))
+        return Surface(*(np.concatenate(part) for part in zip(*faces, strict=True)))
 
     def encloses(self, points: np.ndarray) -> np.ndarray:
         """Whether positions, (n, 3), lie inside or on the surface."""
@@ -146,19 +148,19 @@ class CylinderSettings(Section):
     def surface(self, spacing: float) -> Surface:
         """Return the positions of quadrature."""
         along, length = self._axis
-        one = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
-        one /= np.linalg.norm(one)
-        other = np.cross(along, one)
+        first = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
+        first /= np.linalg.norm(first)
+        other = np.cross(along, first)
 
         def ring(count_radius: float) -> np.ndarray:
             angle = _turns(2.0 * np.pi * count_radius, spacing)[:, None]
-            return np.asarray(np.cos(angle) * one + np.sin(angle) * other)
+            return np.asarray(np.cos(angle) * first + np.sin(angle) * other)
 
         places, weights = _gauss(0.0, length, spacing)
         around = ring(self.radius)
         arc = 2.0 * np.pi * self.radius / len(around)
         side = np.array(self.begin) + places[:, None, None] * along + self.radius * around
-        found = [
+        pieces = [
             (
                 side.reshape(-1, 3),
                 np.broadcast_to(around, side.shape).reshape(-1, 3),
@@ -172,8 +174,8 @@ class CylinderSettings(Section):
                 around = ring(radius)
                 areas = np.full(len(around), 2.0 * np.pi * radius * weight / len(around))
                 normals = np.tile(sign * along, (len(around), 1))
-                found.append((np.array(at) + radius * around, normals, areas))
-        return Surface(*(np.concatenate(part) for part in zip(*found, strict=True)))
+                pieces.append((np.array(at) + radius * around, normals, areas))
+        return Surface(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
     def encloses(self, points: np.ndarray) -> np.ndarray:
         """Whether positions, (n, 3), lie inside or on the surface."""
@@ -196,8 +198,8 @@ class SurfaceSettings(Section):
     cylinder: CylinderSettings | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
-        shapes = [one for one in (self.sphere, self.box, self.cylinder) if one is not None]
+    def _require_one_shape(self) -> Self:
+        shapes = [shape for shape in (self.sphere, self.box, self.cylinder) if shape is not None]
         if len(shapes) != 1:
             raise ValueError("needs exactly one of 'sphere', 'box' and 'cylinder'")
         if (count := shapes[0].points(self.spacing)) > MAX_POINTS:
@@ -209,9 +211,9 @@ class SurfaceSettings(Section):
     @property
     def shape(self) -> SphereSettings | BoxSettings | CylinderSettings:
         """The given shape."""
-        found = self.sphere or self.box or self.cylinder
-        assert found is not None
-        return found
+        shape = self.sphere or self.box or self.cylinder
+        assert shape is not None
+        return shape
 
     def surface(self) -> Surface:
         """Return the positions of quadrature."""
