@@ -79,8 +79,9 @@ def python_api() -> str:
     """Return the page of the site with signatures and docstrings of all public names."""
     parts = ["# Python: signatures", "Each public package, with the docstrings of all its names."]
     for module in _modules(uzushio):
-        name, members = module.__name__, ", ".join(_public(module))
-        options = f":members: {members}\n:imported-members:\n:no-index:"
+        name = module.__name__
+        imported = "\n:imported-members:" if hasattr(module, "__all__") else ""
+        options = f":members:{imported}\n:no-index:"
         directive = indent(options, "   ")
         parts += [f"## `{name}`", f"```{{eval-rst}}\n.. automodule:: {name}\n{directive}\n```"]
     return "\n\n".join(parts) + "\n"
