@@ -34,6 +34,21 @@ CONFIGURATION = (
     f"smpi/or:{COST}",
 )
 
+#: The network alone: flows share links equally, a message takes latencies plus bytes over bandwidth
+#: and no processor time. Without the last line each send stays in a list, that grows, until the end.
+NETWORK = (
+    "smpi/host-speed:1Gf",
+    "smpi/simulate-computation:no",
+    "smpi/coll-selector:ompi",
+    "smpi/bcast:binomial_tree",
+    "smpi/test:1e-7",
+    "network/crosstraffic:no",
+    "network/weight-S:0",
+    "smpi/bw-factor:0:1",
+    "smpi/lat-factor:0:1",
+    "smpi/send-is-detached-thresh:0",
+)
+
 
 def available() -> bool:
     """Return whether SimGrid's compiler and launcher are installed (Debian's libsimgrid-dev)."""
@@ -65,16 +80,41 @@ def platform(folder: Path, kind: str, ranks: int) -> list[str]:
 
 
 def run(program: str, kind: str, ranks: int, *arguments: str, limit: float) -> str:
-    """Run a program of `PROGRAMS` on simulated ranks and return its output.
+    """Run a program of `PROGRAMS` on simulated ranks of a torus or fat tree; return its output.
 
     Raises:
         RuntimeError: The simulation failed; the message is its output.
     """
     with tempfile.TemporaryDirectory() as folder:
-        command = ["smpirun", "-np", str(ranks), *platform(Path(folder), kind, ranks)]
-        command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
-        command += [str(PROGRAMS / program), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        machine = platform(Path(folder), kind, ranks)
+        return run_on(machine, CONFIGURATION, program, ranks, *arguments, limit=limit)
+
+
+def run_on(
+    machine: list[str],
+    configuration: tuple[str, ...],
+    program: str,
+    ranks: int,
+    *arguments: str,
+    limit: float,
+) -> str:
+    """Run a program of `PROGRAMS` on simulated ranks and return its output.
+
+    Args:
+        machine: arguments of smpirun for platform and hosts.
+        configuration: SimGrid's options.
+        program: name of the program.
+        ranks: number of ranks.
+        arguments: arguments of the program.
+        limit: maximum seconds.
+
+    Raises:
+        RuntimeError: The simulation failed; the message is its output.
+    """
+    command = ["smpirun", "-np", str(ranks), *machine, "--log=root.thresh:error"]
+    command += [f"--cfg={item}" for item in configuration]
+    command += [str(PROGRAMS / program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
     return done.stdout

@@ -90,6 +90,18 @@ def place(
     out: Annotated[
         Path | None, path_option(metavar="DIR", help="Folder for files of launchers and pictures.")
     ] = None,
+    simgrid: Annotated[
+        Path | None,
+        path_option(
+            metavar="FILE.xml",
+            help="Platform file of SimGrid. Beside it FILE.hosts and FILE.default.hosts: the host "
+            "of each rank, placed and by default.",
+        ),
+    ] = None,
+    link: Annotated[
+        str,
+        typer.Option(metavar="BANDWIDTH,LATENCY", help="Links of --simgrid. Default: of Tofu-D."),
+    ] = "6.8GBps,0.5us",
     pictures: Annotated[bool, typer.Option(help="Draw pictures into --out.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     quiet: Quiet = False,
@@ -126,6 +138,10 @@ def place(
         print_table(report.table(placed), standard_console(highlight=False))
         for line in report.sentences():
             tell(line)
+    if simgrid is not None:
+        for line in _write_simgrid(simgrid, link, placed):
+            if not (quiet or as_json):
+                tell(line)
     if out is not None:
         hosts = None if names is None else _names(names, network, job)
         sizes = [int(size) for size in _sizes("--shape", shape)] if shape else None
@@ -206,6 +222,29 @@ def _names(path: Path, machine: Machine, job: Any) -> list[str]:
     if len(names) != count:
         raise PlacementError(f"{path} has {len(names)} names, but the job has {count} nodes.")
     return names
+
+
+def _write_simgrid(file: Path, link: str, placed: Placement) -> list[str]:
+    """Write a machine and the hosts of the ranks for SimGrid; return a sentence on each file."""
+    from uzushio.placement.simgrid import hosts, platform
+
+    bandwidth, comma, latency = link.partition(",")
+    if not comma:
+        raise PlacementError(f"--link {link}: give bandwidth and latency, as 6.8GBps,0.5us.")
+    placed_hosts = file.with_suffix(".hosts")
+    files = {
+        file: platform(placed.machine, bandwidth, latency),
+        placed_hosts: hosts(placed.machine, placed.node),
+        file.with_suffix(".default.hosts"): hosts(placed.machine, placed.default),
+    }
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{file.parent} cannot be made ({error.strerror}).") from error
+    for path, text in files.items():
+        atomic_write(path, text)
+    how = f"smpirun -np {len(placed.node)} -platform {file} -hostfile {placed_hosts} PROGRAM"
+    return [f"Wrote {file} (links of {bandwidth}, {latency}): {how}."]
 
 
 def _write(

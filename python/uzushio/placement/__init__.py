@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uzushio.placement import pictures as pictures
     from uzushio.placement import report as report
     from uzushio.placement import scotch as scotch
+    from uzushio.placement import simgrid as simgrid
     from uzushio.placement.evaluation import PhaseFigures as PhaseFigures
     from uzushio.placement.evaluation import evaluate as evaluate
     from uzushio.placement.evaluation import link_loads as link_loads
