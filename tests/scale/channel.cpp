@@ -125,8 +125,8 @@ void run(int nx, int ny, int nz, int py, std::string_view scheme, int repeats) {
     const std::vector<double> shifts(static_cast<std::size_t>(local), shift);
     Fields field(1, mine.size(), local), factors(1, mine.size(), local);
     const bool solves = scheme != "none";
-    const auto solver = make_tridiagonal(solves ? scheme : "pipelined",
-                                         {grid, nz, local, 1, 3, sections, traffic});
+    const auto solver =
+        make_tridiagonal(solves ? scheme : "pipelined", {grid, nz, local, 1, 3, sections, traffic});
     const SolveStage stages[] = {
         {{{&rows, shifts.data(), {field.view()}, factors.view()}}, {}, nullptr, nullptr}};
 
