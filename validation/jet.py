@@ -55,7 +55,7 @@ class Figure(NamedTuple):
         return 100 * (self.value / self.reference - 1)
 
 
-def started(states: States, **sections: Any) -> JetSolver:
+def started(begin: States, **sections: Any) -> JetSolver:
     """Return a solver of one gas that begins with u, v, w, p and T at positions (collective)."""
     case = JetCase.model_validate(
         {
@@ -70,7 +70,7 @@ def started(states: States, **sections: Any) -> JetSolver:
     solver = JetSolver(case, COMM)
     for block in range(len(solver.core.blocks())):
         x = np.array(solver.core.centres(block))
-        values = np.broadcast_arrays(1.0, *states(*x), x[0])[:-1]
+        values = np.broadcast_arrays(1.0, *begin(*x), x[0])[:-1]
         solver.core.set_states(block, np.ascontiguousarray(np.stack(values)))
     solver.core.start(0.0)
     return solver
