@@ -522,6 +522,18 @@ def test_ranks_of_a_placed_run(uzushio: Run, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_helium_jet(uzushio: Run, tmp_path: Path) -> None:
+    (code,) = blocks("helium_jet", "yaml")
+    (tmp_path / "jet.yaml").write_text(code)
+    coarse = {"core_cells": 3, "inner_cells": 3, "outer_cells": 6, "axial_cells": 12}
+    coarse |= {"lip_spacing": 0.1, "exit_spacing": 0.3, "length": 10, "far": 4}
+    short = [f"grid.jet={json.dumps(coarse)}", "time.steps=5"]
+    done = uzushio("run", "jet.yaml", "--ranks", 2, *(x for s in short for x in ("--set", s)))
+    assert done.returncode == 0, done.stderr
+    results = json.loads(next(tmp_path.rglob("summary.json")).read_text())["results"]
+    assert results["outflows"]["inflow"]["helium"] < 0 < results["integrals"]["helium"]
+
+
 def test_grid_commands(uzushio: Run, tmp_path: Path) -> None:
     (code,) = blocks("grid_commands", "sh")
     for words in words_of(code):

@@ -284,3 +284,17 @@ def test_the_hybrid_scheme_is_keep_in_smooth_flow() -> None:
             flow.step(0.5)
         values.append(np.concatenate([v.ravel() for v in flow.values("density")]))
     assert (values[0] == values[1]).all()
+
+
+def test_a_strong_sponge_limits_the_step_and_reaches_its_state() -> None:
+    """A uniform gas is damped to another pressure as exp(-1000 t): steps follow the sponge."""
+    target = core.State((0, 0, 0), 2.0, 1.0, [1.0])
+    sponge = core.Sponge((-1, 0, 0), (1, 0, 0), False, -3.0, -2.0, 1000.0, target)
+    flow = Flow(
+        line(8, periodic=True), one_gas(), lambda x, y, z: [1, 0, 0, 0, 1, 1], sponges=[sponge]
+    )
+    flow.run(0.005, 0.5)
+    exact = 2 - np.exp(-5)
+    assert flow.values("pressure")[0] == pytest.approx(exact, rel=1e-3)
+    flow.run(0.05, 1.0)
+    assert flow.values("pressure")[0] == pytest.approx(2.0, rel=1e-9)

@@ -279,6 +279,7 @@ double JetSolver::stable_dt(const SolverBlock& block) {
     if (first_impossible(block))
         return std::numeric_limits<double>::quiet_NaN();
     const View<const double> volumes = block.volumes();
+    const View<const double> centres = block.centres();
     double fastest = 0;
     const auto axes = static_cast<std::size_t>(flow_.mesh->dimension());
     const bool diffuses = Diffusion::is_needed(flow_);
@@ -306,6 +307,8 @@ double JetSolver::stable_dt(const SolverBlock& block) {
             const double nu = flow_.gas.viscosity_at(primitive(at, Primitive::temperature)) / rho;
             rate += 2 * nu / least * squares / (volumes(at) * volumes(at));
         }
+        for (const Sponge& sponge : flow_.sponges)
+            rate += damping(sponge, {centres(at, 0), centres(at, 1), centres(at, 2)});
         fastest = std::max(fastest, rate);
     });
     return 1 / fastest;
