@@ -287,7 +287,7 @@ def main() -> None:
         row = (*figure[:4], f"{figure.value:.5g}", f"{figure.reference:.5g}")
         table.add_row(*row, f"{figure.deviation:+.2f}")
     Console().print(table)
-    kept = {}
+    kept: dict[tuple[str, ...], list[str]] = {}
     if OUTPUT.exists():
         with OUTPUT.open(encoding="utf-8") as file:
             kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
