@@ -8,6 +8,7 @@ void bind_channel(nanobind::module_& module);
 void bind_compositing(nanobind::module_& module);
 void bind_domain(nanobind::module_& module);
 void bind_jet(nanobind::module_& module);
+void bind_jet_gas(nanobind::module_& module);
 void bind_linalg(nanobind::module_& module);
 void bind_parallel(nanobind::module_& module);
 void bind_phasefield(nanobind::module_& module);

@@ -44,6 +44,7 @@ const std::map<std::string, jet::Subgrid> subgrid_models{{"none", jet::Subgrid::
 } // namespace
 
 void bind_jet(nb::module_& module) {
+    bind_jet_gas(module);
     using domain::Vector;
     using Kind = jet::PatchCondition::Kind;
     nb::class_<jet::Species>(module, "Species")
