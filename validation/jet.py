@@ -293,20 +293,12 @@ def main() -> None:
             kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
     if not options.quick:
         for figure in figures:
-            row = [*figure[:4], f"{figure.value:.6g}", f"{figure.reference:.6g}"]
-            kept[figure[:4]] = [*row, f"{figure.deviation:.3f}"]
+            values = (f"{value:.6g}" for value in (*figure[4:], figure.deviation))
+            kept[figure[:4]] = [*figure[:4], *values]
         with OUTPUT.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            head = [
-                "case",
-                "cells",
-                "scheme",
-                "quantity",
-                "value",
-                "reference",
-                "deviation_percent",
-            ]
-            writer.writerows([head, *kept.values()])
+            writer.writerow([*Figure._fields, "deviation_percent"])
+            writer.writerows(kept.values())
 
 
 if __name__ == "__main__":
