@@ -35,7 +35,8 @@ CONFIGURATION = (
 )
 
 #: The network alone: flows share links equally; a message takes latencies plus bytes over
-#: bandwidth, and no processor time. Without the last line each send stays in a list, which is searched.
+#: bandwidth, and no processor time. Without the last line each send stays in a list, which is
+#: searched.
 NETWORK = (
     "smpi/host-speed:1Gf",
     "smpi/simulate-computation:no",
