@@ -20,8 +20,8 @@ from uzushio.placement.machines.torus import Torus
 #: Bandwidth and latency of a link by default: those of Tofu-D, 6.8 GB/s in each direction.
 BANDWIDTH, LATENCY = "6.8GBps", "0.5us"
 _UNITS = {
-    "bandwidth": re.compile(r"\d+(\.\d+)?(e-?\d+)?[kMG]?(Bps|bps)"),
-    "latency": re.compile(r"\d+(\.\d+)?(e-?\d+)?(s|ms|us|ns)"),
+    "bandwidth": re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?[kMG]?(Bps|bps)"),
+    "latency": re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?(s|ms|us|ns)"),
 }
 
 
