@@ -388,7 +388,15 @@ void Mixture::evaluate(Weights weights, std::span<const double> temperatures,
                 h[n] += w[n] *
                         (a.enthalpy + t * (q[0] + t * (q[1] + t * (q[2] + t * (q[3] + t * q[4])))));
             };
-            if (is_uniform) {
+            if (is_perfect_) {
+                const double q = at(0, s).series[0], formation = at(0, s).enthalpy;
+                for (std::size_t n = 0; n < size; ++n) {
+                    sum[n] += w[n];
+                    constant[n] += w[n] * R;
+                    cp[n] += w[n] * q;
+                    h[n] += w[n] * (formation + q * T[n]);
+                }
+            } else if (is_uniform) {
                 const Coefficients a = at(range[0], s);
                 for (std::size_t n = 0; n < size; ++n)
                     add(n, a);
