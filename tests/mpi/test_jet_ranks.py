@@ -129,6 +129,26 @@ def test_mistakes_are_named(uzushio: Run, tmp_path: Path, old: str, new: str, me
     assert message in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "result", "message"),
+    [
+        ("u", "np.zeros((3, 5))", "jet.py"),
+        ("Y_light", "0.5", "the mass fractions must sum to 1, not 1.5"),
+    ],
+)
+def test_wrong_results_of_the_initial_script_are_named(
+    uzushio: Run, tmp_path: Path, name: str, result: str, message: str
+) -> None:
+    (tmp_path / "jet.py").write_text(
+        f"import numpy as np\ndef initial(name, x, y, z):\n"
+        f"    return {result} if name == '{name}' else None\n"
+    )
+    case = write(tmp_path, CASE.replace("noise: 0.05", "script: jet.py"))
+    done = uzushio("run", case, "--ranks", 1, timeout=240)
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert message in done.stderr
+
+
 def test_a_flow_that_cannot_be_ends_with_its_place_on_all_ranks(
     uzushio: Run, tmp_path: Path
 ) -> None:

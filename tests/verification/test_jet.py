@@ -242,6 +242,29 @@ def test_outflows_are_the_change_of_the_integrals() -> None:
     np.testing.assert_allclose(-(np.array(out["x-min"]) + out["x-max"]), rate, atol=1e-6)
 
 
+@pytest.mark.parametrize("scheme", ["keep", "hybrid", "upwind"])
+@pytest.mark.parametrize("kind", ["slip_wall", "adiabatic_wall", "isothermal_wall"])
+def test_closed_boxes_lose_no_mass_however_thin(kind: str, scheme: str) -> None:
+    """Walls hotter than the gas, one to ten cells between them."""
+
+    def states(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> list[Any]:
+        u, v = 0.3 * np.sin(7 * x + 1) * np.cos(5 * y), 0.3 * np.cos(4 * x) * np.sin(3 * y + 1)
+        return [1, u, v, 0, 1 + 0.2 * np.cos(6 * x + y), 1 + 0.1 * np.sin(4 * y)]
+
+    wall = core.PatchCondition(kind, core.State((0.0, 0.0, 0.0), 1.0, 2.0, [1.0]))
+    for cells in ((12, 10, 1), (6, 2, 3), (1, 5, 1)):
+        grid = box_grid(cells, zones=(min(2, cells[0]), 1, 1), mapping="wavy", amplitude=0.03,
+                        orientations="any")  # fmt: skip
+        walls = dict.fromkeys([f"{axis}-{end}" for axis in "xyz" for end in ("min", "max")], wall)
+        flow = Flow(grid.mesh(), one_gas(viscosity=0.01), states, walls, scheme=scheme)
+        before = np.array(flow.core.integrals())
+        for _ in range(20):
+            flow.step(0.5)
+        mass, energy = (np.array(flow.core.integrals())[[0, 4]] / before[[0, 4]]) - 1
+        assert abs(mass) <= 1e-13
+        assert energy > 0.01 if kind == "isothermal_wall" else abs(energy) <= 1e-13
+
+
 def gradient(**entries: float) -> list[float]:
     """Velocity gradient with entries such as uy, the derivative of u along y."""
     return [entries.get(f"{c}{axis}", 0.0) for c in "uvw" for axis in "xyz"]
@@ -268,6 +291,12 @@ def test_eddy_viscosity_of_flows_with_known_values() -> None:
 def test_impossible_states_name_their_cell() -> None:
     with pytest.raises(ValueError, match=r"zone 'box', cell \(2, 0, 0\).*must be positive"):
         Flow(line(4, periodic=True), one_gas(), lambda x, y, z: [1, 0, 0, 0, 0.6 - x, 1])
+    with pytest.raises(ValueError, match=r"mass fractions must sum to 1, not 1\.5"):
+        Flow(line(4, periodic=True), mixture(), lambda x, y, z: [1, 0.5, 0, 0, 0, 1, 1])
+    with pytest.raises(ValueError, match="no mass fraction negative"):
+        Flow(line(4, periodic=True), mixture(), lambda x, y, z: [1.5, -0.5, 0, 0, 0, 1, 1])
+    with pytest.raises(ValueError, match="all values finite"):
+        Flow(line(4, periodic=True), one_gas(), lambda x, y, z: [1, np.nan, 0, 0, 1, 1])
     with pytest.raises(ValueError, match="mass fractions must sum to 1"):
         wrong = core.PatchCondition("far_field", core.State((0, 0, 0), 1, 1, [0.5]))
         Flow(line(4), one_gas(), lambda x, y, z: [1, 0, 0, 0, 1, 1], {"x-min": wrong})

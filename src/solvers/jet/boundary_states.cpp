@@ -138,7 +138,9 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
             component = magnitude > 0 ? component / magnitude : 0;
         State state;
         if (is_wall) {
-            const Index<3> mirrored = patch.region.mirrored(ghost);
+            Index<3> mirrored = patch.region.mirrored(ghost); // zones may be thinner than layers
+            mirrored[face.axis] = std::clamp<std::int64_t>(mirrored[face.axis], 0,
+                                                           patch.region.zone_cells[face.axis] - 1);
             state = mirror_image(condition, state_at(gas, conserved, mirrored), normal);
         } else {
             // Of the side, from the cells inside: at edges there may be no centres beyond it.

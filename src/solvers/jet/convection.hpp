@@ -32,8 +32,10 @@ class Convection {
     /// Set the fluxes of all conserved variables; `fluxes[c][n]` is that of component c at side n.
     void set(const FlowBlock& block, const SideRow& row, double* const* fluxes);
 
-  private:
+    /// Set those of the scheme `keep`. Between mirror images in a wall they are the pressure alone.
     void set_keep(const FlowBlock& block, const SideRow& row, double* const* fluxes);
+
+  private:
     void set_upwind(const FlowBlock& block, const SideRow& row, double* const* fluxes);
 
     const JetParameters& flow_;

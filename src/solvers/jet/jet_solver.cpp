@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -28,15 +29,31 @@ std::string index_text(const Index<3>& at) {
     return text.str();
 }
 
+double sum_of(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.);
+}
+
+/// Return whether no value of a state is impossible. Fractions are negative by rounding at most.
+bool is_possible(const State& state) {
+    const auto& fractions = state.mass_fractions;
+    return std::abs(sum_of(fractions) - 1) < 1e-6 &&
+           std::all_of(
+               fractions.begin(), fractions.end(), [](double y) { return y >= -1e-12; }) &&
+           std::all_of(
+               state.velocity.begin(), state.velocity.end(),
+               [](double u) { return std::isfinite(u); }) &&
+           state.pressure > 0 && state.temperature > 0 && std::isfinite(state.pressure) &&
+           std::isfinite(state.temperature);
+}
+
 void check(const State& state, const Gas& gas, const std::string& place) {
-    double sum = 0;
-    for (const double fraction : state.mass_fractions)
-        sum += fraction;
+    const double sum = sum_of(state.mass_fractions);
     if (state.mass_fractions.size() != gas.species.size() || !(std::abs(sum - 1) < 1e-6))
         throw std::invalid_argument(place + ": the mass fractions must sum to 1, not " +
                                     std::to_string(sum));
-    if (!(state.pressure > 0) || !(state.temperature > 0))
-        throw std::invalid_argument(place + ": pressure and temperature must be positive");
+    if (!is_possible(state))
+        throw std::invalid_argument(place + ": pressure and temperature must be positive, no mass "
+                                            "fraction negative, and all values finite");
 }
 
 bool has_state(PatchCondition::Kind kind) {
@@ -147,7 +164,7 @@ void JetSolver::set_states(std::size_t local, std::span<const double* const> val
         state.pressure = values[species + 3][n];
         state.temperature = values[species + 4][n];
         ++n;
-        if (!(state.pressure > 0) || !(state.temperature > 0))
+        if (!is_possible(state))
             check(state, flow_.gas,
                   std::string("zone '")
                       .append(target.zone().name)
@@ -187,10 +204,35 @@ void JetSolver::rhs(const SolverBlock& block, double) {
         [&](std::size_t axis, const Index<3>& first, std::int64_t size, double* const* fluxes) {
             const SideRow row{axis, first, size};
             convection_.set(flow, row, fluxes);
+            close_walls(block, flow, row, fluxes);
             if (diffuses)
                 diffusion_.add(flow, row, fluxes);
         });
     add_sources(block, derivative);
+}
+
+void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, const SideRow& row,
+                            double* const* fluxes) {
+    if (flow_.scheme == Scheme::keep)
+        return;
+    const Box<3> all{row.first, {row.first[0] + row.size, row.first[1] + 1, row.first[2] + 1}};
+    for (const domain::BoundaryPatch& boundary : block.zone().boundaries) {
+        const domain::Face& face = boundary.patch.face;
+        if (face.axis != row.axis ||
+            flow_.conditions.at(boundary.condition).kind != PatchCondition::Kind::isothermal_wall)
+            continue;
+        Box<3> sides = boundary.patch.layer(Box<3>::of(block.zone().cells));
+        if (face.is_upper())
+            sides.lower[face.axis] = sides.upper[face.axis];
+        sides.upper[face.axis] = sides.lower[face.axis] + 1;
+        const Box<3> part = intersect(all, sides);
+        if (part.empty())
+            continue;
+        std::vector<double*> closed;
+        for (int c = 0; c < Conserved(flow_.gas.size()).count; ++c)
+            closed.push_back(fluxes[c] + (part.lower[0] - row.first[0]));
+        convection_.set_keep(flow, {row.axis, part.lower, part.extent(0)}, closed.data());
+    }
 }
 
 void JetSolver::after_rhs(double) {

@@ -54,6 +54,10 @@ class JetSolver : public domain::BlockSolver {
 
   private:
     [[nodiscard]] FlowBlock flow_block(const domain::SolverBlock& block) const;
+    /// Replace the convective fluxes of a row at isothermal walls by the pressure: gas of another
+    /// density beyond them would let an upwind flux pass.
+    void close_walls(const domain::SolverBlock& block, const FlowBlock& flow, const SideRow& row,
+                     double* const* fluxes);
     void add_sources(const domain::SolverBlock& block, const View<double>& derivative) const;
     [[nodiscard]] std::optional<Index<3>> first_impossible(const domain::SolverBlock& block) const;
 

@@ -66,7 +66,9 @@ class InitialStates:
             return value
         try:
             result = self._function(name, *centres)
-            return value if result is None else real(result, f"the result for {name}")
+            if result is None:
+                return value
+            return np.broadcast_to(real(result, f"the result for {name}"), centres.shape[1:])
         except Exception as error:
             raise CaseError(f"initial.script: {error_message(self._script, error)}.") from error
 
