@@ -218,8 +218,11 @@ void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, con
     const Box<3> all{row.first, {row.first[0] + row.size, row.first[1] + 1, row.first[2] + 1}};
     for (const domain::BoundaryPatch& boundary : block.zone().boundaries) {
         const domain::Face& face = boundary.patch.face;
-        if (face.axis != row.axis ||
-            flow_.conditions.at(boundary.condition).kind != PatchCondition::Kind::isothermal_wall)
+        const PatchCondition::Kind kind = flow_.conditions.at(boundary.condition).kind;
+        const bool is_asymmetric = kind == PatchCondition::Kind::isothermal_wall ||
+                                   block.zone().cells[face.axis] < ghosts_;
+        if (face.axis != row.axis || has_state(kind) || !is_asymmetric ||
+            kind == PatchCondition::Kind::supersonic_outflow)
             continue;
         Box<3> sides = boundary.patch.layer(Box<3>::of(block.zone().cells));
         if (face.is_upper())

@@ -54,8 +54,9 @@ class JetSolver : public domain::BlockSolver {
 
   private:
     [[nodiscard]] FlowBlock flow_block(const domain::SolverBlock& block) const;
-    /// Replace the convective fluxes of a row at isothermal walls by the pressure: gas of another
-    /// density beyond them would let an upwind flux pass.
+    /// Replace the convective fluxes of a row at isothermal walls, and at walls of zones thinner
+    /// than the ghosts, by the pressure: values beyond them that are no mirror images would let an
+    /// upwind flux pass.
     void close_walls(const domain::SolverBlock& block, const FlowBlock& flow, const SideRow& row,
                      double* const* fluxes);
     void add_sources(const domain::SolverBlock& block, const View<double>& derivative) const;
