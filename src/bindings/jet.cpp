@@ -19,6 +19,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/block_solver.hpp"
+#include "bindings/named.hpp"
 #include "solvers/jet/jet_solver.hpp"
 
 namespace nb = nanobind;
@@ -26,15 +27,6 @@ using namespace nb::literals;
 
 namespace uzushio::bindings {
 namespace {
-
-/// Return the value of a name. Throws `std::invalid_argument` for another name.
-template <class Value>
-Value named(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
-    const auto entry = values.find(name);
-    if (entry != values.end())
-        return entry->second;
-    throw std::invalid_argument("there is no " + std::string(what) + " '" + name + "'");
-}
 
 const std::map<std::string, jet::Subgrid> subgrid_models{{"none", jet::Subgrid::none},
                                                          {"vreman", jet::Subgrid::vreman},

@@ -16,6 +16,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/block_solver.hpp"
+#include "bindings/named.hpp"
 #include "geometry/shapes.hpp"
 #include "geometry/stl.hpp"
 #include "solvers/thermal/flow_solver.hpp"
@@ -28,14 +29,6 @@ namespace uzushio::bindings {
 namespace {
 
 using thermal::FaceCondition;
-
-/// Return the value of a name. Throws `std::invalid_argument` for another name.
-template <class Value>
-Value named(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
-    if (const auto entry = values.find(name); entry != values.end())
-        return entry->second;
-    throw std::invalid_argument("there is no " + std::string(what) + " '" + name + "'");
-}
 
 } // namespace
 
