@@ -43,9 +43,24 @@ void bind_jet(nb::module_& module) {
         .def(nb::init<std::string, double, double, double>(), "name"_a, "gas_constant"_a,
              "heat_capacity"_a, "formation_energy"_a = 0.0);
     nb::class_<jet::Gas>(module, "Gas")
-        .def(nb::init<std::vector<jet::Species>, double, double, double, double, double>(),
-             "species"_a, "viscosity"_a = 0.0, "reference_temperature"_a = 1.0,
-             "sutherland"_a = -1.0, "prandtl"_a = 0.72, "schmidt"_a = 0.7);
+        .def(
+            "__init__",
+            [](jet::Gas* gas, std::vector<jet::Species> species, double viscosity,
+               double reference_temperature, double sutherland, double prandtl, double schmidt,
+               const std::optional<jet::Mixture>& polynomials) {
+                new (gas) jet::Gas{std::move(species), {},      viscosity, reference_temperature,
+                                   sutherland,         prandtl, schmidt};
+                if (!polynomials)
+                    return;
+                gas->polynomials = std::make_shared<const jet::Mixture>(*polynomials);
+                for (int s = 0; s < polynomials->size(); ++s)
+                    gas->species.push_back(
+                        {.name = polynomials->species()[static_cast<std::size_t>(s)].name,
+                         .gas_constant = polynomials->gas_constant(s)});
+            },
+            "species"_a, "viscosity"_a = 0.0, "reference_temperature"_a = 1.0,
+            "sutherland"_a = -1.0, "prandtl"_a = 0.72, "schmidt"_a = 0.7,
+            "polynomials"_a = nb::none(), "With polynomials, `species` is empty: theirs are used.");
     nb::class_<jet::State>(module, "State")
         .def(nb::init<Vector, double, double, std::vector<double>>(), "velocity"_a, "pressure"_a,
              "temperature"_a, "mass_fractions"_a);

@@ -534,6 +534,16 @@ def test_helium_jet(uzushio: Run, tmp_path: Path) -> None:
     assert results["outflows"]["inflow"]["helium"] < 0 < results["integrals"]["helium"]
 
 
+def test_hot_gases(uzushio: Run, tmp_path: Path) -> None:
+    (code,) = blocks("hot_gases", "yaml")
+    case = yaml.safe_load(blocks("helium_jet", "yaml")[0]) | yaml.safe_load(code)
+    for name, species in (("rest", "N2"), ("jet", "H2O")):
+        case["states"][name]["mass_fractions"] = {species: 1}
+    (tmp_path / "hot.yaml").write_text(yaml.safe_dump(case))
+    done = uzushio("check", "hot.yaml")
+    assert done.returncode == 0, done.stderr
+
+
 def test_grid_commands(uzushio: Run, tmp_path: Path) -> None:
     (code,) = blocks("grid_commands", "sh")
     for words in words_of(code):

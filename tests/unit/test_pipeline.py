@@ -48,7 +48,7 @@ def mistakes(tmp_path: Path, text: str) -> str:
         ("action: []", "1: action is not known; did you mean 'actions'?"),
         ("actions: []", "1: actions: got [], "),
         ("actions:\n- {pictur: a}", "2: actions.0: the key 'pictur' is not known; did you mean"),
-        ("actions:\n- {every: 2}", "2: actions.0: needs a kind of action (allowed: picture"),
+        ("actions:\n- {every: 2}", "2: actions.0: needs a kind of action (allowed: "),
         ("actions:\n- {count: {fields: [u]}, picture: a}", "an action is of one kind"),
         ("actions:\n- {count: {field: [u]}}", "count.field is not known; did you mean 'fields'?"),
         ("actions:\n- {count: {fields: [u]}, evry: 2}", "actions.0.evry is not known; did you"),

@@ -1,6 +1,7 @@
 #include "solvers/jet/convection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "solvers/jet/reconstruction.hpp"
@@ -93,7 +94,7 @@ void Convection::set_keep(const FlowBlock& block, const SideRow& row, double* co
         w(block.primitive, row, Primitive::w), p(block.primitive, row, Primitive::pressure),
         e(block.primitive, row, Primitive::internal_energy);
     const AreaRow area(block, row);
-    keep_.reserve(5, row.size);
+    keep_.reserve(6, row.size);
     double* __restrict const below = keep_[0]; // volume fluxes
     double* __restrict const above = keep_[1];
     double* __restrict const mass = keep_[2];
@@ -126,6 +127,8 @@ void Convection::set_keep(const FlowBlock& block, const SideRow& row, double* co
             formation[n] += energy * flux[n];
         }
     }
+    if (gas.polynomials)
+        set_carried_energy(block, row, fluxes, formation);
     double* __restrict const fu = fluxes[at.momentum];
     double* __restrict const fv = fluxes[at.momentum + 1];
     double* __restrict const fw = fluxes[at.momentum + 2];
@@ -139,6 +142,33 @@ void Convection::set_keep(const FlowBlock& block, const SideRow& row, double* co
             half * (u.below[n] * u.above[n] + v.below[n] * v.above[n] + w.below[n] * w.above[n]) +
             0.25 * (e.below[n] + e.above[n]) * (below[n] + above[n]) +
             0.5 * (p.below[n] * above[n] + p.above[n] * below[n]) + formation[n];
+    }
+}
+
+// Where pressure and velocity are uniform, the energy changes by the sum of the changes of the
+// partial densities times its derivatives at constant pressure, e_s - R_s rho c_v T / n with n =
+// p / T. Their means at both sides carry it, besides the mean of rho c_v T.
+void Convection::set_carried_energy(const FlowBlock& block, const SideRow& row,
+                                    double* const* fluxes, double* carried) {
+    const Gas& gas = flow_.gas;
+    const auto size = static_cast<std::size_t>(row.size);
+    double* __restrict const enthalpy = keep_[5];
+    std::fill_n(carried, row.size, 0.);
+    const Pair T(block.primitive, row, Primitive::temperature);
+    const Pair p(block.primitive, row, Primitive::pressure);
+    const Pair heat(block.primitive, row, Primitive::internal_energy);
+    for (const bool is_above : {false, true}) {
+        const double* __restrict const t = is_above ? T.above : T.below;
+        const double* __restrict const pressure = is_above ? p.above : p.below;
+        const double* __restrict const h = is_above ? heat.above : heat.below;
+        for (int s = 0; s < gas.size(); ++s) {
+            gas.polynomials->set_enthalpies(s, {t, size}, {enthalpy, size});
+            const double constant = gas.species[static_cast<std::size_t>(s)].gas_constant;
+            const double* __restrict const flux = fluxes[s];
+            for (std::size_t n = 0; n < size; ++n)
+                carried[n] +=
+                    0.5 * flux[n] * (enthalpy[n] - constant * t[n] * (1 + h[n] / pressure[n]));
+        }
     }
 }
 
@@ -195,6 +225,24 @@ void Convection::set_upwind(const FlowBlock& block, const SideRow& row, double* 
                 constant[n] += rho[n] * of.gas_constant;
                 capacity[n] += rho[n] * of.heat_capacity;
                 formation[n] += rho[n] * of.formation_energy;
+            }
+        }
+    if (gas.polynomials)
+        for (std::size_t b = 0; b < 2; ++b) {
+            // Of the reconstructed states: rho c_v, and the energy that is not rho c_v T.
+            std::array<const double*, Mixture::max_species> parts{};
+            for (std::size_t s = 0; s < species; ++s)
+                parts[s] = side(s, b == 1);
+            double* const T = upwind_[used + 8 + b];
+            const double* const p = side(species + 3, b == 1);
+            const auto count = static_cast<std::size_t>(size);
+            for (std::size_t n = 0; n < count; ++n)
+                T[n] = p[n] / sums[b][1][n];
+            gas.polynomials->set_energies({parts.data(), species}, {T, count}, {sums[b][2], count},
+                                          {sums[b][3], count});
+            for (std::size_t n = 0; n < count; ++n) {
+                sums[b][2][n] -= sums[b][1][n];
+                sums[b][3][n] -= sums[b][2][n] * T[n];
             }
         }
     const AreaRow area(block, row);

@@ -36,6 +36,9 @@ class Convection {
     void set_keep(const FlowBlock& block, const SideRow& row, double* const* fluxes);
 
   private:
+    /// Set the energy that fluxes of species carry, besides that of rho c_v T, with polynomials.
+    void set_carried_energy(const FlowBlock& block, const SideRow& row, double* const* fluxes,
+                            double* carried);
     void set_upwind(const FlowBlock& block, const SideRow& row, double* const* fluxes);
 
     const JetParameters& flow_;

@@ -15,7 +15,8 @@ constexpr std::size_t turbulent = 22; ///< eddy viscosity
 constexpr std::size_t conductivity = 23;
 constexpr std::size_t diffusivity = 24; ///< density times the diffusivity of species
 constexpr std::size_t correction = 25;  ///< sum of the species' diffusive fluxes
-constexpr std::size_t count = 26;
+constexpr std::size_t enthalpy = 26;
+constexpr std::size_t count = 27;
 
 /// Set the gradient at the sides of a row. `value(n)` is that in the cell above side n; `rows` has
 /// the transforms.
@@ -116,17 +117,14 @@ void Diffusion::add(const FlowBlock& block, const SideRow& row, double* const* f
     if (flow_.subgrid != Subgrid::none)
         add_eddies(block, row);
 
-    // Heat capacity at constant pressure, per mass, from the mean composition.
+    // Heat capacity at constant pressure, per mass: of rho c_v T and p = rho R T.
     double* __restrict const lambda = rows_[conductivity];
     double* __restrict const mass_diffusivity = rows_[diffusivity];
-    std::fill_n(lambda, row.size, 0.);
-    for (std::size_t n_species = 0; n_species < species; ++n_species) {
-        const Species& of = gas.species[n_species];
-        const double capacity = of.heat_capacity + of.gas_constant;
-        const double* __restrict const part = pointer(block.conserved, static_cast<int>(n_species));
-        for (std::int64_t n = 0; n < row.size; ++n)
-            lambda[n] += capacity * 0.5 * (part[n - s] / rho[n - s] + part[n] / rho[n]);
-    }
+    const double* __restrict const p = pointer(block.primitive, Primitive::pressure);
+    const double* __restrict const heat = pointer(block.primitive, Primitive::internal_energy);
+    for (std::int64_t n = 0; n < row.size; ++n)
+        lambda[n] = 0.5 * ((heat[n - s] + p[n - s]) / (rho[n - s] * T[n - s]) +
+                           (heat[n] + p[n]) / (rho[n] * T[n]));
     for (std::int64_t n = 0; n < row.size; ++n) {
         lambda[n] *= mu[n] / gas.prandtl + eddies[n] / flow_.subgrid_prandtl;
         mass_diffusivity[n] = mu[n] / gas.schmidt + eddies[n] / flow_.subgrid_schmidt;
@@ -191,13 +189,21 @@ void Diffusion::add(const FlowBlock& block, const SideRow& row, double* const* f
         const double* __restrict const part = pointer(block.conserved, static_cast<int>(k));
         const double* __restrict const flux = rows_[count + k];
         double* __restrict const out = fluxes[k];
+        double* __restrict const h = rows_[enthalpy];
+        for (std::int64_t n = 0; n < row.size; ++n)
+            h[n] = 0.5 * (T[n - s] + T[n]);
+        if (gas.polynomials)
+            gas.polynomials->set_enthalpies(static_cast<int>(k),
+                                            {h, static_cast<std::size_t>(row.size)},
+                                            {h, static_cast<std::size_t>(row.size)});
+        else
+            for (std::int64_t n = 0; n < row.size; ++n)
+                h[n] = (of.heat_capacity + of.gas_constant) * h[n] + of.formation_energy;
         for (std::int64_t n = 0; n < row.size; ++n) {
             const double mean = 0.5 * (part[n - s] / rho[n - s] + part[n] / rho[n]);
             const double corrected = flux[n] - mean * sum[n];
-            const double enthalpy = (of.heat_capacity + of.gas_constant) * 0.5 * (T[n - s] + T[n]) +
-                                    of.formation_energy;
             out[n] += corrected;
-            fe[n] += enthalpy * corrected;
+            fe[n] += h[n] * corrected;
         }
     }
 }

@@ -2,12 +2,16 @@
 
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "solvers/jet/gas/mixture.hpp"
+
 namespace uzushio::jet {
 
-/// Calorically perfect species.
+/// Species of a gas; the heat capacity and the energy of formation are those of a calorically
+/// perfect one.
 struct Species {
     std::string name;
     double gas_constant = 0;     ///< universal constant over molar mass, J/(kg K) or its like
@@ -15,10 +19,11 @@ struct Species {
     double formation_energy = 0; ///< internal energy per mass at temperature zero
 };
 
-/// Mixture of calorically perfect gases with one viscosity: constant, or by Sutherland's law.
+/// Mixture of gases with one viscosity: constant, or by Sutherland's law.
 struct Gas {
     std::vector<Species> species;
-    double viscosity = 0; ///< at `reference_temperature`
+    std::shared_ptr<const Mixture> polynomials{}; ///< heat capacities, J, kg, K; null: constant
+    double viscosity = 0;                         ///< at `reference_temperature`
     double reference_temperature = 1;
     double sutherland = -1; ///< Sutherland's temperature; negative: constant viscosity
     double prandtl = 0.72, schmidt = 0.7;

@@ -304,7 +304,7 @@ void JetSolver::derive(const SolverBlock& block, std::string_view field, double)
             double square = 0;
             for (int c = 0; c < 3; ++c)
                 square += primitive(at, c) * primitive(at, c);
-            out(at) = std::sqrt(square) / sound_speed(flow_.gas, conserved, primitive, at);
+            out(at) = std::sqrt(square) / sound_speed(primitive, at);
         });
         return;
     }
@@ -330,7 +330,7 @@ double JetSolver::stable_dt(const SolverBlock& block) {
     const bool diffuses = Diffusion::is_needed(flow_);
     domain::for_indices(block.cells(), [&](const Index<3>& at) {
         const double rho = primitive(at, Primitive::density);
-        const double sound = sound_speed(flow_.gas, conserved, primitive, at);
+        const double sound = sound_speed(primitive, at);
         double rate = 0, squares = 0;
         for (std::size_t a = 0; a < axes; ++a) {
             const View<const double> areas = block.areas(a);
@@ -399,6 +399,7 @@ std::vector<double> JetSolver::integrals() {
     std::vector<parallel::CompensatedSum> sums(count + 2);
     const Species& species = flow_.gas.species.front();
     const double gamma = 1 + species.gas_constant / species.heat_capacity;
+    const bool has_entropy = flow_.gas.size() == 1 && !flow_.gas.polynomials;
     for (std::size_t b = 0; b < blocks(); ++b) {
         const SolverBlock target = block(b);
         const View<const double> conserved = target.field(conserved_name);
@@ -415,7 +416,9 @@ std::vector<double> JetSolver::integrals() {
                 square += primitive(cell, c) * primitive(cell, c);
             sums[count].add(0.5 * rho * square * volume);
             const double p = primitive(cell, Primitive::pressure);
-            sums[count + 1].add(rho * (std::log(p) - gamma * std::log(rho)) / (gamma - 1) * volume);
+            if (has_entropy)
+                sums[count + 1].add(rho * (std::log(p) - gamma * std::log(rho)) / (gamma - 1) *
+                                    volume);
         });
     }
     std::vector<double> values(sums.size());

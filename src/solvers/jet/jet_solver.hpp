@@ -35,8 +35,9 @@ class JetSolver : public domain::BlockSolver {
     /// Return the flux of each conserved variable out of the mesh through each boundary condition,
     /// in the last stage (collective).
     [[nodiscard]] std::map<std::string, std::vector<double>> outflows();
-    /// Return the integrals of the conserved variables, of kinetic energy, and of the entropy of a
-    /// calorically perfect gas, rho log(p / rho^gamma) / (gamma - 1), of one species (collective).
+    /// Return the integrals of the conserved variables, of kinetic energy, and of the entropy of
+    /// one calorically perfect gas, rho log(p / rho^gamma) / (gamma - 1); 0 for others
+    /// (collective).
     [[nodiscard]] std::vector<double> integrals();
 
   protected:

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <span>
 
 #include "domain/view.hpp"
@@ -22,10 +21,11 @@ struct Conserved {
 };
 
 /// Components of the field of primitive variables, which are computed from the conserved ones.
+/// `internal_energy` is rho c_v T per volume: without energies of formation, that of a calorically
+/// perfect gas.
 enum Primitive : int { u, v, w, pressure, temperature, density, internal_energy, primitives };
 
-/// Set the primitive variables in a box of cells. `internal_energy` is per volume,
-/// without energies of formation.
+/// Set the primitive variables in a box of cells. A state that cannot be has the temperature NaN.
 void set_primitives(const Gas& gas, const View<const double>& conserved, const Box<3>& box,
                     const View<double>& primitive);
 
@@ -37,17 +37,7 @@ void conserve(const Gas& gas, const State& state, std::span<double> conserved);
                              const Index<3>& at);
 
 /// Return the (frozen) speed of sound in a cell.
-[[nodiscard]] inline double sound_speed(const Gas& gas, const View<const double>& conserved,
-                                        const View<const double>& primitive, const Index<3>& at) {
-    double constant = 0, capacity = 0;
-    for (int s = 0; s < gas.size(); ++s) {
-        const Species& of = gas.species[static_cast<std::size_t>(s)];
-        constant += conserved(at, s) * of.gas_constant;
-        capacity += conserved(at, s) * of.heat_capacity;
-    }
-    return std::sqrt((1 + constant / capacity) * primitive(at, Primitive::pressure) /
-                     primitive(at, Primitive::density));
-}
+[[nodiscard]] double sound_speed(const View<const double>& primitive, const Index<3>& at);
 
 /// Return density and (frozen) speed of sound of a state.
 struct Acoustics {

@@ -86,7 +86,7 @@ class GridSource(Section):
 
 
 class Species(Section):
-    """Calorically perfect gas. One of `molar_mass` and `gas_constant` is given."""
+    """Calorically perfect gas, with `molar_mass` or `gas_constant`; or one of `gas.data`."""
 
     molar_mass: Positive | None = Field(
         None, description="molar mass", json_schema_extra=unit("kg/mol")
@@ -96,12 +96,6 @@ class Species(Section):
     )
     gamma: Annotated[float, Field(gt=1.0)] = Field(1.4, description="ratio of the heat capacities")
     formation_energy: float = Field(0.0, description="internal energy per mass at temperature 0")
-
-    @model_validator(mode="after")
-    def _has_one(self) -> Self:
-        if (self.molar_mass is None) == (self.gas_constant is None):
-            raise ValueError("give either 'molar_mass' or 'gas_constant'")
-        return self
 
     @property
     def constant(self) -> float:
@@ -113,6 +107,12 @@ class Gas(Section):
     """Species and transport coefficients of the gas."""
 
     species: dict[str, Species] = Field(description="species by name, 1 to 10")
+    data: NamedFile | None = Field(
+        None,
+        description="heat capacities that depend on the temperature, by NASA's polynomials, and "
+        "molar masses: built-in (N2, O2, H2, H2O, He, Ar, CO2), or a file in Cantera's format; SI "
+        "units; null: calorically perfect gases",
+    )
     viscosity: NotNegative = Field(
         0.0, description="dynamic viscosity at `reference_temperature`; 0: inviscid"
     )
@@ -136,7 +136,26 @@ class Gas(Section):
                     "with a letter",
                     ("species",),
                 )
+        for name, species in self.species.items():
+            self._check_species(name, species)
         return self
+
+    def _check_species(self, name: str, species: Species) -> None:
+        given = species.model_fields_set
+        if self.data is not None and given:
+            raise SettingsError(
+                f"'{min(given)}' has no effect with gas.data; write {name}: {{}}", ("species", name)
+            )
+        if self.data is None and (species.molar_mass is None) == (species.gas_constant is None):
+            raise SettingsError("give either 'molar_mass' or 'gas_constant'", ("species", name))
+
+    def polynomials(self) -> Any:
+        """Return the mixture of `data`, or None; raises `SettingsError`."""
+        if self.data is None:
+            return None
+        from uzushio.solvers.jet.mixture import BUILT_IN, mixture
+
+        return mixture([*self.species], BUILT_IN if self.data.name == "built-in" else self.data)
 
 
 class State(Section):

@@ -126,21 +126,19 @@ def parameters(case: JetCase) -> Any:
 
 def _gas(gas: Gas) -> Any:
     core = _core.jet
+    polynomials = gas.polynomials()
+    species = [] if polynomials else gas.species.items()
     return core.Gas(
         [
-            core.Species(
-                name,
-                species.constant,
-                species.constant / (species.gamma - 1.0),
-                species.formation_energy,
-            )
-            for name, species in gas.species.items()
+            core.Species(name, one.constant, one.constant / (one.gamma - 1.0), one.formation_energy)
+            for name, one in species
         ],
         viscosity=gas.viscosity,
         reference_temperature=gas.reference_temperature,
         sutherland=-1.0 if gas.sutherland is None else gas.sutherland,
         prandtl=gas.prandtl,
         schmidt=gas.schmidt,
+        polynomials=polynomials,
     )
 
 
