@@ -105,11 +105,11 @@ class ChannelSubject(Subject):
         return prediction.seconds * self.steps
 
     def _does_not_fit(self, py: int, pz: int) -> str | None:
-        most_py, most_pz = self._limits
+        max_py, max_pz = self._limits
         if py * pz != self.ranks:
             return f"py {py} x pz {pz} do not make up {self.ranks} ranks"
-        if py > most_py or pz > most_pz:
-            return f"py is at most {most_py} (modes in x) and pz at most {most_pz} (cells in z)"
+        if py > max_py or pz > max_pz:
+            return f"py is at most {max_py} (modes in x) and pz at most {max_pz} (cells in z)"
         return None
 
     def _is_too_large(self, py: int, pz: int, scheme: str, transposes: str) -> str | None:

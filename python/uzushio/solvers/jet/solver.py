@@ -70,12 +70,15 @@ class JetSolver(BlockSolver):
 
     def summary(self) -> Mapping[str, Any]:
         """Return integrals, and the fluxes out of the grid by boundary condition (collective)."""
-        names = [*cast(JetCase, self.case).gas.species]
-        names += ["momentum_x", "momentum_y", "momentum_z", "energy"]
-        integrals = [float(value) for value in self.core.integrals()]
+        gas = cast(JetCase, self.case).gas
+        names = [*gas.species, "momentum_x", "momentum_y", "momentum_z", "energy"]
+        values = map(float, self.core.integrals())
+        integrals = dict(zip([*names, "kinetic_energy", "entropy"], values, strict=True))
+        if len(gas.species) > 1 or gas.data is not None:
+            del integrals["entropy"]  # only that of one perfect gas is known
         return {
             **super().summary(),
-            "integrals": dict(zip([*names, "kinetic_energy", "entropy"], integrals, strict=True)),
+            "integrals": integrals,
             "outflows": {
                 patch: dict(zip(names, map(float, values), strict=True))
                 for patch, values in self.core.outflows().items()
