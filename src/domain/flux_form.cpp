@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -68,8 +70,9 @@ Stagger stagger_of(const Face& face) {
     return stagger;
 }
 
-/// Return all pieces of a mesh that a rank has a block of, in the same order on all ranks.
-std::vector<Piece> pieces_of(const Decomposition& decomposition, int rank) {
+/// Return all pieces of a mesh that a rank has a block of, in the same order on all ranks. Without
+/// a rank, return those of all ranks.
+std::vector<Piece> pieces_of(const Decomposition& decomposition, std::optional<int> rank) {
     const Mesh& mesh = decomposition.mesh();
     std::vector<Piece> pieces;
     for (int z = 0; z < static_cast<int>(mesh.zones().size()); ++z) {
@@ -93,8 +96,8 @@ std::vector<Piece> pieces_of(const Decomposition& decomposition, int rank) {
                     --donor_layer.upper[axis];
                 }
                 for (const int source : decomposition.find(link.donor, donor_layer)) {
-                    if (decomposition.block(target).rank != rank &&
-                        decomposition.block(source).rank != rank)
+                    if (rank && decomposition.block(target).rank != *rank &&
+                        decomposition.block(source).rank != *rank)
                         continue;
                     const Box<3> given =
                         sides_of(intersect(donor_layer, decomposition.block(source).cells), other);
@@ -132,6 +135,7 @@ class FluxForm::Implementation {
                                   components));
         }
         plan();
+        begin_outflows();
     }
 
     void divergence(std::size_t local, const View<double>& derivative, const RowFlux& flux) {
@@ -169,12 +173,10 @@ class FluxForm::Implementation {
         traffic_.add(parallel::Exchange::halo, messages_.sent(), messages_.sent_bytes());
     }
 
-    [[nodiscard]] std::map<std::string, std::vector<double>> outflows() const {
+    void add_outflows(double weight, bool is_first) {
         const Mesh& mesh = decomposition_.mesh();
-        std::map<std::string, std::vector<parallel::CompensatedSum>> sums;
-        for (const Zone& zone : mesh.zones())
-            for (const BoundaryPatch& patch : zone.boundaries)
-                sums[patch.condition].resize(static_cast<std::size_t>(components_));
+        if (is_first)
+            begin_outflows();
         for (std::size_t b = 0; b < planes_.size(); ++b) {
             const Block& block = decomposition_.block(decomposition_.blocks_of(rank_)[b]);
             for (const BoundaryPatch& boundary : mesh.zone(block.zone).boundaries) {
@@ -188,13 +190,16 @@ class FluxForm::Implementation {
                 for (int c = 0; c < components_; ++c)
                     for_indices(sides, [&](const Index<3>& side) {
                         const double flux = plane->second.fluxes()(side, c);
-                        sums[boundary.condition][static_cast<std::size_t>(c)].add(
-                            face.is_upper() ? flux : -flux);
+                        outflows_[boundary.condition][static_cast<std::size_t>(c)].add(
+                            weight * (face.is_upper() ? flux : -flux));
                     });
             }
         }
+    }
+
+    [[nodiscard]] std::map<std::string, std::vector<double>> outflows() const {
         std::map<std::string, std::vector<double>> result;
-        for (const auto& [condition, of_condition] : sums) {
+        for (const auto& [condition, of_condition] : outflows_) {
             auto& values = result[condition];
             values.resize(of_condition.size());
             parallel::sum_over_ranks(of_condition.data(), values.data(), values.size(),
@@ -204,6 +209,12 @@ class FluxForm::Implementation {
     }
 
   private:
+    void begin_outflows() {
+        for (const Zone& zone : decomposition_.mesh().zones())
+            for (const BoundaryPatch& patch : zone.boundaries)
+                outflows_[patch.condition].assign(static_cast<std::size_t>(components_), {});
+    }
+
     void plan() {
         std::map<int, std::vector<Piece>> sends, receives;
         for (Piece& piece : pieces_of(decomposition_, rank_)) {
@@ -337,6 +348,7 @@ class FluxForm::Implementation {
     parallel::Traffic& traffic_;
     std::vector<std::size_t> local_; ///< by block id: its place among this rank's blocks
     std::vector<std::map<std::size_t, FacePlane>> planes_; ///< by block of this rank, and face
+    std::map<std::string, std::vector<parallel::CompensatedSum>> outflows_; ///< of this rank
     std::vector<Piece> local_pieces_;
     std::vector<std::vector<Piece>> sends_, receives_; ///< by message
     PersistentMessages<double> messages_{comm_.get(), tag};
@@ -354,8 +366,32 @@ void FluxForm::divergence(std::size_t block, const View<double>& derivative, con
 void FluxForm::equalize(std::span<const View<double>> derivatives) {
     implementation_->equalize(derivatives);
 }
+void FluxForm::add_outflows(double weight, bool is_first) {
+    implementation_->add_outflows(weight, is_first);
+}
 std::map<std::string, std::vector<double>> FluxForm::outflows() const {
     return implementation_->outflows();
+}
+
+HaloVolume FluxForm::volume(const Decomposition& decomposition, int components) {
+    std::map<std::pair<int, int>, std::int64_t> messages; // bytes by source and target
+    for (const Piece& piece : pieces_of(decomposition, std::nullopt)) {
+        const int from = decomposition.block(piece.source).rank;
+        const int to = decomposition.block(piece.target).rank;
+        if (from != to)
+            messages[{from, to}] +=
+                piece.values(components) * static_cast<std::int64_t>(sizeof(double));
+    }
+    std::map<int, HaloVolume> ranks;
+    HaloVolume result;
+    for (const auto& [ends, bytes] : messages) {
+        HaloVolume& sent = ranks[ends.first];
+        result.messages += 1;
+        result.bytes += bytes;
+        result.max_rank_messages = std::max(result.max_rank_messages, ++sent.messages);
+        result.max_rank_bytes = std::max(result.max_rank_bytes, sent.bytes += bytes);
+    }
+    return result;
 }
 
 } // namespace uzushio::domain

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "domain/geometry.hpp"
+#include "domain/halo_plan.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::domain {
@@ -40,9 +41,16 @@ class FluxForm {
     /// sides of each connection (collective).
     void equalize(std::span<const View<double>> derivatives);
 
-    /// Return the sums of the last fluxes through each boundary condition's patches, out of the
-    /// mesh, on all ranks; their bits are those of any number of ranks (collective).
+    /// Add the last fluxes out of the mesh, times `weight`, to the sums of each boundary condition;
+    /// `is_first`: begin new sums.
+    void add_outflows(double weight, bool is_first);
+
+    /// Return the sums of `add_outflows` on all ranks; their bits are those of any number of ranks
+    /// (collective).
     [[nodiscard]] std::map<std::string, std::vector<double>> outflows() const;
+
+    /// Return the messages and bytes of `equalize`; needs no communicator.
+    [[nodiscard]] static HaloVolume volume(const Decomposition& decomposition, int components);
 
   private:
     class Implementation;

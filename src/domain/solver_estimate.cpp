@@ -43,7 +43,9 @@ SolverEstimate estimate(const SolverDeclaration& declaration, const Decompositio
         result.cells = std::max(result.cells, cells);
         result.bytes = std::max(result.bytes, bytes);
     }
-    const std::int64_t stages = stages_of(declaration.scheme);
+    // Right-hand sides, and the stable step.
+    const std::int64_t stages =
+        stages_of(declaration.scheme) + (declaration.stable_dt_reads_derived ? 1 : 0);
     std::int64_t buffers = 0; // of messages, which are sent and received
     for (const auto& specs : exchange_groups(declaration)) {
         const HaloVolume volume = halo_volume(decomposition, specs, declaration.reach);

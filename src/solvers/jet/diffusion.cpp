@@ -222,6 +222,23 @@ void Diffusion::add_eddies(const FlowBlock& block, const SideRow& row) {
     }
 }
 
+double eddy_viscosity(Subgrid model, const FlowBlock& block, std::size_t axes,
+                      const Index<3>& cell) {
+    const double volume = block.volumes(cell);
+    double g[9]{}; // by Gauss's theorem
+    for (std::size_t a = 0; a < axes; ++a) {
+        const Index<3> above = moved(cell, a, 1), below = moved(cell, a, -1);
+        for (int i = 0; i < 3; ++i) {
+            const double u = block.primitive(cell, i);
+            const double upper = 0.5 * (u + block.primitive(above, i)) / volume;
+            const double lower = 0.5 * (u + block.primitive(below, i)) / volume;
+            for (int j = 0; j < 3; ++j)
+                g[3 * i + j] += upper * block.areas[a](above, j) - lower * block.areas[a](cell, j);
+        }
+    }
+    return eddy_viscosity(model, g, volume);
+}
+
 double eddy_viscosity(Subgrid model, const double (&g)[9], double volume) {
     const double width = std::cbrt(volume);
     double b[3][3]; // products of gradients: of the columns for Vreman's model and sigma's

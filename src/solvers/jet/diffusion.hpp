@@ -32,4 +32,8 @@ class Diffusion {
 /// & Ducros 1999), sigma (Nicoud et al. 2011).
 [[nodiscard]] double eddy_viscosity(Subgrid model, const double (&g)[9], double volume);
 
+/// Return that of a cell, whose neighbours beyond sides have valid values.
+[[nodiscard]] double eddy_viscosity(Subgrid model, const FlowBlock& block, std::size_t axes,
+                                    const Index<3>& cell);
+
 } // namespace uzushio::jet

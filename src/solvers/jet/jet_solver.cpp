@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "parallel/compensated_sum.hpp"
 #include "solvers/jet/boundary_states.hpp"
+#include "solvers/jet/checks.hpp"
 
 namespace uzushio::jet {
 namespace {
@@ -27,38 +27,6 @@ std::string index_text(const Index<3>& at) {
     std::ostringstream text;
     text << '(' << at[0] << ", " << at[1] << ", " << at[2] << ") (i, j, k)";
     return text.str();
-}
-
-double sum_of(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.);
-}
-
-/// Return whether no value of a state is impossible. Fractions are negative by rounding at most.
-bool is_possible(const State& state) {
-    const auto& fractions = state.mass_fractions;
-    return std::abs(sum_of(fractions) - 1) < 1e-6 &&
-           std::all_of(
-               fractions.begin(), fractions.end(), [](double y) { return y >= -1e-12; }) &&
-           std::all_of(
-               state.velocity.begin(), state.velocity.end(),
-               [](double u) { return std::isfinite(u); }) &&
-           state.pressure > 0 && state.temperature > 0 && std::isfinite(state.pressure) &&
-           std::isfinite(state.temperature);
-}
-
-void check(const State& state, const Gas& gas, const std::string& place) {
-    const double sum = sum_of(state.mass_fractions);
-    if (state.mass_fractions.size() != gas.species.size() || !(std::abs(sum - 1) < 1e-6))
-        throw std::invalid_argument(place + ": the mass fractions must sum to 1, not " +
-                                    std::to_string(sum));
-    if (!is_possible(state))
-        throw std::invalid_argument(place + ": pressure and temperature must be positive, no mass "
-                                            "fraction negative, and all values finite");
-}
-
-bool has_state(PatchCondition::Kind kind) {
-    using Kind = PatchCondition::Kind;
-    return kind == Kind::supersonic_inflow || kind == Kind::inflow || kind == Kind::far_field;
 }
 
 double dot(const Vector& a, const Vector& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
@@ -80,17 +48,7 @@ double damping(const Sponge& sponge, const Vector& position) {
 JetSolver::JetSolver(JetParameters flow)
     : flow_(std::move(flow)), convection_(flow_), diffusion_(flow_),
       ghosts_(Convection::ghosts(flow_)) {
-    if (flow_.gas.species.empty())
-        throw std::invalid_argument("a gas has at least one species");
-    for (const auto& [name, condition] : flow_.conditions)
-        if (has_state(condition.kind)) {
-            check(condition.state, flow_.gas, "boundary condition '" + name + "'");
-            if (condition.profile)
-                check(condition.profile->surroundings, flow_.gas,
-                      "surroundings of boundary condition '" + name + "'");
-        }
-    for (const Sponge& sponge : flow_.sponges)
-        check(sponge.state, flow_.gas, "sponge");
+    check(flow_, ghosts_);
 }
 
 domain::SolverDeclaration JetSolver::declare() const {
@@ -100,6 +58,7 @@ domain::SolverDeclaration JetSolver::declare() const {
     declaration.scheme = domain::TimeScheme::ssp_rk3;
     declaration.reach = domain::Reach::edges;
     declaration.uses_geometry = true;
+    declaration.stable_dt_reads_derived = flow_.subgrid != Subgrid::none; // ghosts
     for (const auto& [name, condition] : flow_.conditions)
         declaration.patch_conditions.push_back(name);
     const auto field = [&](const std::string& name, int components, FieldKind kind,
@@ -129,6 +88,10 @@ void JetSolver::prepare_ranks() {
     sensor_.emplace(all, rank(), domain::FieldSpec{"sensor", 1, 1}, flow_.scheme == Scheme::hybrid);
     form_.emplace(comm(), all, rank(), Conserved(flow_.gas.size()).count, geometry(),
                   counted_traffic());
+    std::vector<SolverBlock> all_blocks;
+    for (std::size_t b = 0; b < blocks(); ++b)
+        all_blocks.push_back(block(b));
+    check_boundaries(flow_, all, rank(), geometry(), all_blocks);
 }
 
 void JetSolver::initial(const SolverBlock&) {
@@ -243,6 +206,7 @@ void JetSolver::after_rhs(double) {
     for (std::size_t b = 0; b < blocks(); ++b)
         derivatives.push_back(block(b).derivative(conserved_name));
     form_->equalize(derivatives);
+    form_->add_outflows(stage().weight, stage().is_first());
 }
 
 void JetSolver::add_sources(const SolverBlock& block, const View<double>& derivative) const {
@@ -320,7 +284,8 @@ void JetSolver::derive(const SolverBlock& block, std::string_view field, double)
 double JetSolver::stable_dt(const SolverBlock& block) {
     const View<const double> conserved = block.field(conserved_name);
     const View<double> primitive = primitive_->view(block.local());
-    set_primitives(flow_.gas, conserved, block.cells(), primitive);
+    const bool has_eddies = flow_.subgrid != Subgrid::none;
+    set_primitives(flow_.gas, conserved, has_eddies ? primitive.box() : block.cells(), primitive);
     if (first_impossible(block))
         return std::numeric_limits<double>::quiet_NaN();
     const View<const double> volumes = block.volumes();
@@ -331,26 +296,38 @@ double JetSolver::stable_dt(const SolverBlock& block) {
     domain::for_indices(block.cells(), [&](const Index<3>& at) {
         const double rho = primitive(at, Primitive::density);
         const double sound = sound_speed(primitive, at);
-        double rate = 0, squares = 0;
+        double rate = 0, squares = 0, acceleration = 0;
         for (std::size_t a = 0; a < axes; ++a) {
             const View<const double> areas = block.areas(a);
             const Index<3> above = moved(at, a, 1);
-            double through = 0, square = 0;
+            double through = 0, square = 0, force = 0;
             for (std::size_t c = 0; c < 3; ++c) {
                 const int component = static_cast<int>(c);
                 const double area = 0.5 * (areas(at, component) + areas(above, component));
                 through += primitive(at, component) * area;
+                force += flow_.acceleration[c] * area;
                 square += area * area;
             }
             rate += std::abs(through) + sound * std::sqrt(square);
             squares += square;
+            acceleration += std::abs(force);
         }
         rate /= volumes(at);
+        // Positive root of rate^2 - (u/h) rate - f/h: a cell is passed at u + f dt.
+        rate = 0.5 * (rate + std::sqrt(rate * rate + 4 * acceleration / volumes(at)));
         if (diffuses) {
             // The largest of the diffusivities of momentum, heat and species, by Gershgorin.
             const double least = std::min({0.75, flow_.gas.prandtl / 1.7, flow_.gas.schmidt});
             const double nu = flow_.gas.viscosity_at(primitive(at, Primitive::temperature)) / rho;
-            rate += 2 * nu / least * squares / (volumes(at) * volumes(at));
+            double diffusivity = nu / least;
+            if (has_eddies) {
+                // The eddy viscosity grows with the strain: a change of it diffuses twice as fast.
+                const double least_of_eddies =
+                    std::min({0.5, flow_.subgrid_prandtl / 1.7, flow_.subgrid_schmidt});
+                diffusivity +=
+                    eddy_viscosity(flow_.subgrid, flow_block(block), axes, at) / least_of_eddies;
+            }
+            rate += 2 * diffusivity * squares / (volumes(at) * volumes(at));
         }
         for (const Sponge& sponge : flow_.sponges)
             rate += damping(sponge, {centres(at, 0), centres(at, 1), centres(at, 2)});
@@ -437,6 +414,12 @@ void JetSolver::add_own(const domain::Decomposition& decomposition,
         largest = std::max(largest, values);
     }
     estimate.bytes += largest * static_cast<std::int64_t>(sizeof(double));
+    const domain::HaloVolume fluxes =
+        domain::FluxForm::volume(decomposition, Conserved(flow_.gas.size()).count);
+    const std::int64_t stages = domain::stages_of(declaration().scheme);
+    estimate.halo_messages += stages * fluxes.max_rank_messages;
+    estimate.halo_bytes += stages * fluxes.max_rank_bytes;
+    estimate.bytes += 2 * fluxes.max_rank_bytes; // buffers of messages
 }
 
 } // namespace uzushio::jet

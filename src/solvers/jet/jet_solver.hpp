@@ -33,7 +33,7 @@ class JetSolver : public domain::BlockSolver {
     [[nodiscard]] std::string impossible_state() const;
 
     /// Return the flux of each conserved variable out of the mesh through each boundary condition,
-    /// in the last stage (collective).
+    /// in the last step: the mean over its stages, by which the integrals change (collective).
     [[nodiscard]] std::map<std::string, std::vector<double>> outflows();
     /// Return the integrals of the conserved variables, of kinetic energy, and of the entropy of
     /// one calorically perfect gas, rho log(p / rho^gamma) / (gamma - 1); 0 for others

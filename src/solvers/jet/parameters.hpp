@@ -47,6 +47,20 @@ struct PatchCondition {
     std::optional<JetProfile> profile;
 };
 
+/// Return whether patches have a state of the gas, and not that of a wall.
+[[nodiscard]] constexpr bool has_state(PatchCondition::Kind kind) {
+    using Kind = PatchCondition::Kind;
+    return kind == Kind::supersonic_inflow || kind == Kind::inflow || kind == Kind::far_field;
+}
+[[nodiscard]] constexpr bool is_inflow(PatchCondition::Kind kind) {
+    using Kind = PatchCondition::Kind;
+    return kind == Kind::supersonic_inflow || kind == Kind::inflow;
+}
+[[nodiscard]] constexpr bool is_no_slip(PatchCondition::Kind kind) {
+    using Kind = PatchCondition::Kind;
+    return kind == Kind::adiabatic_wall || kind == Kind::isothermal_wall;
+}
+
 /// Zone in which the flow is damped to a state: by `strength` times the square of the share of the
 /// way from `begin` to `end`, along an axis, or (`radial`) of the distance from it.
 struct Sponge {

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from uzushio._base.array_values import real
-from uzushio._base.config.user_function import load_function
-from uzushio._base.error_text import error_message
 from uzushio.domain.box import Box
-from uzushio.errors import CaseError
+from uzushio.solvers.block_solver.initial_script import InitialScript
 from uzushio.solvers.jet.case import JetCase
 
 
@@ -27,13 +23,7 @@ class InitialStates:
 
     def __init__(self, case: JetCase) -> None:
         self.case = case
-        self._function: Callable[..., Any] | None = None
-        if case.initial.script is not None:
-            self._script = case.initial.script
-            try:
-                self._function = load_function(self._script, "initial")
-            except ValueError as error:
-                raise CaseError(f"initial.script: {error}.") from error
+        self._script = InitialScript(case.initial.script)
         state = case.states[case.initial.state]
         species = list(case.gas.species)
         fractions = state.mass_fractions or {species[0]: 1.0}
@@ -55,22 +45,11 @@ class InitialStates:
         """
         states = np.empty((len(self._values), *centres.shape[1:]))
         for number, (name, value) in enumerate(self._values.items()):
-            states[number] = self._scripted(name, centres, value)
+            scripted = self._script.values(name, centres)
+            states[number] = value if scripted is None else scripted
             if name in ("u", "v", "w"):
                 states[number] += self._noise(zone, "uvw".index(name), extents, box)
         return states
-
-    def _scripted(self, name: str, centres: np.ndarray, value: float) -> Any:
-        """Return the values of the script, or `value` without one."""
-        if self._function is None:
-            return value
-        try:
-            result = self._function(name, *centres)
-            if result is None:
-                return value
-            return np.broadcast_to(real(result, f"the result for {name}"), centres.shape[1:])
-        except Exception as error:
-            raise CaseError(f"initial.script: {error_message(self._script, error)}.") from error
 
     def _noise(
         self, zone: int, component: int, extents: tuple[int, ...], box: Box

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from uzushio._base.array_values import real
-from uzushio._base.config.user_function import load_function
-from uzushio._base.error_text import error_message
-from uzushio.errors import CaseError
+from uzushio.solvers.block_solver.initial_script import InitialScript
 from uzushio.solvers.thermal.case import ThermalCase
 from uzushio.solvers.thermal.turbulence import Waves, mean_profile
 
@@ -32,13 +28,7 @@ class InitialFields:
         self._faces = [axis.positions() for axis in case.grid.axes]
         turbulence = case.initial.turbulence
         self._waves = None if turbulence is None else Waves(case, turbulence)
-        self._function: Callable[..., Any] | None = None
-        if case.initial.script is not None:
-            self._script = case.initial.script
-            try:
-                self._function = load_function(self._script, "initial")
-            except ValueError as error:
-                raise CaseError(f"initial.script: {error}.") from error
+        self._script = InitialScript(case.initial.script)
 
     def velocity(self, component: int, lower: tuple[int, ...], shape: tuple[int, ...]) -> Any:
         """Return a velocity component at the centres of cell sides normal to its axis.
@@ -96,14 +86,8 @@ class InitialFields:
         self, name: str, indices: list[np.ndarray], face: int | None, values: np.ndarray
     ) -> np.ndarray:
         """Return the values of the script, or `values` without one."""
-        if self._function is None:
-            return values
-        positions = np.broadcast_arrays(*self._positions(indices, face))
-        try:
-            result = self._function(name, *positions)
-            return np.broadcast_to(real(result, f"the result for {name}"), values.shape)
-        except Exception as error:
-            raise CaseError(f"initial.script: {error_message(self._script, error)}.") from error
+        scripted = self._script.values(name, np.broadcast_arrays(*self._positions(indices, face)))
+        return values if scripted is None else scripted
 
     def _noise(self, name: str, number: int, indices: list[np.ndarray]) -> np.ndarray | float:
         """Return random numbers that depend on the seed and the indices alone."""
