@@ -194,3 +194,12 @@ def test_a_flow_that_cannot_be_ends_with_its_place_on_all_ranks(
     )
     assert done.returncode != 0 and "Traceback" not in done.stderr
     assert "zone 'box_" in done.stderr and "density" in done.stderr
+
+
+@pytest.mark.parametrize("subgrid", ["none", "vreman"])
+def test_the_estimate_counts_all_messages_of_a_step(mpi_run: Run, subgrid: str) -> None:
+    """Ghosts, fluxes at connections, and ghosts for the eddy viscosity in the next step."""
+    done = mpi_run(3, [Path(__file__).with_name("jet_traffic_job.py"), subgrid], timeout=120)
+    assert done.returncode == 0, done.stderr
+    messages, sent, *estimate = map(int, done.stdout.split())
+    assert estimate == [messages, sent]
