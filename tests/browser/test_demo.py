@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,9 +51,9 @@ def shown(page: Page) -> tuple[int, str]:
 
 
 def test_the_live_demo_shows_the_steps_of_its_solver(
-    start: Start, tmp_path: Path, browser: Browser
+    start: Start, python: Path, tmp_path: Path, browser: Browser
 ) -> None:
-    job = start(sys.executable, DEMO, "--live", "--steps", 100000, "--out", "demo")
+    job = start(python, DEMO, "--live", "--steps", 100000, "--out", "demo")
     page = browser.new_page()
     try:
         page.goto(line_of(job, ADDRESS)[1])
@@ -77,11 +76,9 @@ def test_the_live_demo_shows_the_steps_of_its_solver(
 
 
 def test_the_live_demo_keeps_the_last_steps_until_ctrl_c(
-    start: Start, tmp_path: Path, browser: Browser
+    start: Start, python: Path, tmp_path: Path, browser: Browser
 ) -> None:
-    job = start(
-        sys.executable, DEMO, "--live", "--steps", 20, "--engine", "shm", "--out", "demo"
-    )  # fmt: skip
+    job = start(python, DEMO, "--live", "--steps", 20, "--engine", "shm", "--out", "demo")
     address = line_of(job, ADDRESS)[1]
     line_of(job, "The page keeps its last steps until Ctrl-C")
     page = browser.new_page()

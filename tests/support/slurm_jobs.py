@@ -17,6 +17,8 @@ import slurm_cluster as cluster
 
 #: Seconds of each wait; a wait ends as soon as its condition holds.
 LIMIT = 600.0
+#: Seconds between two looks at a condition: a call of scontrol takes processor time from the jobs.
+PAUSE = 0.2
 JOBS = Path(__file__).parents[2] / "examples/jobs"
 
 
@@ -26,7 +28,7 @@ def until(condition: Callable[[], object], what: Callable[[], str], limit: float
     while not (value := condition()):
         if time.monotonic() > deadline:
             pytest.fail(f"not within {limit} s: {what()}")
-        time.sleep(0.05)
+        time.sleep(PAUSE)
     return value
 
 

@@ -98,13 +98,13 @@ def test_rows_are_read_for_a_figure_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_small_steps_share_files_which_can_be_read_after_each_step(tmp_path: Path) -> None:
-    described = StoreSchema((1, 12, 12), {"u": Field("u")}, (LINE[:1], *2 * (np.arange(12.0),)))
+    described = StoreSchema((1, 24, 24), {"u": Field("u")}, (LINE[:1], *2 * (np.arange(24.0),)))
     distribution = Distribution(ALONE, [described.whole])
 
     def append(store: ZarrSeries, steps: range) -> None:
         for step in steps:
-            store.append(step, 0.5 * step, distribution, {"u": [np.full((1, 12, 12), 1.0 * step)]})
-            if step % 97 == 0:
+            store.append(step, 0.5 * step, distribution, {"u": [np.full((1, 24, 24), 1.0 * step)]})
+            if step % 25 == 24:
                 check(store.path, step + 1)
 
     def check(path: Path, steps: int) -> None:
@@ -113,14 +113,14 @@ def test_small_steps_share_files_which_can_be_read_after_each_step(tmp_path: Pat
             np.testing.assert_array_equal(stored.u[:, 0, 3, 4], np.arange(steps))
 
     store = ZarrSeries(tmp_path / "a.zarr", described)
-    append(store, range(300))
-    # 113 steps of 1152 bytes are below 128 KiB.
+    append(store, range(75))
+    # 28 steps of 4608 bytes are below 128 KiB.
     assert len(list((store.path / "u/c").rglob("*/*/*/*"))) == 3
     assert sum(path.is_file() for path in store.path.rglob("*")) < 20
-    store.truncate(150)
-    check(store.path, 151)
-    append(ZarrSeries(store.path, described), range(100, 200))
-    check(store.path, 200)
+    store.truncate(37)
+    check(store.path, 38)
+    append(ZarrSeries(store.path, described), range(25, 50))
+    check(store.path, 50)
     ZarrSeries(store.path, described).truncate(-1)
     assert not store.path.exists()
 

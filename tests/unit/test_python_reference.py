@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from conftest import wait
 from reference_pages import MARK, python_api, python_names
 
 PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 
 
 def test_the_examples_run_from_top_to_bottom(
-    tmp_path: Path, job_environment: dict[str, str]
+    start: Callable[..., subprocess.Popen[str]], python: Path, tmp_path: Path
 ) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) == 7
     (tmp_path / "page.py").write_text("\n".join(blocks))
-    done = subprocess.run(
-        [sys.executable, "page.py"],
-        cwd=tmp_path,
-        env=job_environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    done = wait(start(python, "page.py"), 280)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "small 8 ['step-00000006', 'step-00000008']" in done.stdout
     assert "grid.nx: got -3" in done.stdout

@@ -12,26 +12,26 @@ from uzushio.grids import box_grid
 from uzushio.solvers.jet.mixture import mixture
 
 AIR = np.array([0.767, 0.233])  # mass fractions of N2 and O2
+MIXTURE = mixture(["N2", "O2"])
 
 
 def air(**transport: float) -> Any:
-    return core.Gas([], polynomials=mixture(["N2", "O2"]), **transport)
+    return core.Gas([], polynomials=MIXTURE, **transport)
 
 
 def enthalpy(temperature: float) -> float:
     """Enthalpy of air per mass, by the mixture's own function, which is tested beside Cantera."""
     weights = [np.array([y]) for y in AIR]
-    return float(mixture(["N2", "O2"]).enthalpy(np.stack(weights), np.array([temperature]))[0])
+    return float(MIXTURE.enthalpy(np.stack(weights), np.array([temperature]))[0])
 
 
-CONSTANT = mixture(["N2", "O2"]).gas_constant(list(AIR))
+CONSTANT = MIXTURE.gas_constant(list(AIR))
 
 
 def shocked(mach: float, pressure: float, temperature: float) -> tuple[float, float, float, float]:
     """Speed of a shock into air at rest, and pressure, temperature and velocity behind it."""
     weights = np.stack([np.array([y]) for y in AIR])
-    mix = mixture(["N2", "O2"])
-    sound = float(mix.sound_speed_of_temperature(weights, np.array([temperature]))[0])
+    sound = float(MIXTURE.sound_speed_of_temperature(weights, np.array([temperature]))[0])
     speed, density = mach * sound, pressure / (CONSTANT * temperature)
     ratio = 0.2  # of the densities, before over behind: fixed point of the energy equation
     for _ in range(200):
@@ -79,8 +79,7 @@ def test_a_shock_moves_with_the_speed_and_the_state_of_its_jump(scheme: str) -> 
 def test_sound_in_hot_air_has_its_frozen_speed() -> None:
     temperature, length = 1800.0, 1.0
     weights = np.stack([np.array([y]) for y in AIR])
-    mix = mixture(["N2", "O2"])
-    sound = float(mix.sound_speed_of_temperature(weights, np.array([temperature]))[0])
+    sound = float(MIXTURE.sound_speed_of_temperature(weights, np.array([temperature]))[0])
     gamma = sound**2 / (CONSTANT * temperature)
 
     def states(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> list[Any]:
