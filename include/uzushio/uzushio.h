@@ -22,8 +22,13 @@
  *
  * Errors. Every function returns UZ_OK (0) or the kind of error; uz_error_message() returns the
  * text. No exception is thrown. An error of a function that is not collective does not change the
- * writer. Rank 0 prints a line on the standard error in two cases only: for a wait for readers of
- * more than two seconds, and if the contact file was removed or replaced.
+ * writer. Rank 0 prints a line on the standard error in three cases only: for a wait for readers of
+ * more than two seconds, if the contact file was removed or replaced, and with `on_error: warn`.
+ *
+ * No failure of a stream ends the program, unless its options have `on_error: fail`: with `warn`,
+ * the default, a stream that cannot be opened or published to (a full disk, an existing store, a
+ * pipeline that fails) ends with one line on the standard error, and all functions continue to
+ * return UZ_OK. Errors of calls, and of the file of options, are returned.
  *
  * Collective functions (uz_open, uz_end_step, uz_close) must be called by all ranks of the
  * communicator, and return the same status on all. The others are not collective.
@@ -202,6 +207,11 @@ UZ_API uz_status uz_end_step(uz_writer* writer, int64_t* sequence);
 /* Cancel the step, on ranks that cannot finish it. Collective with the others' uz_end_step, which
  * fails with `reason`. No step is published, and the next step may begin. */
 UZ_API uz_status uz_cancel_step(uz_writer* writer, const char* reason);
+
+/* Continue after a failed call of this rank: with `on_error: warn`, the next uz_end_step prints
+ * `reason` on rank 0 and publishes nothing, and the result is UZ_OK. Otherwise UZ_ERROR_STAGING.
+ * The Fortran module calls it for calls without `stat`. Not collective. */
+UZ_API uz_status uz_defer_error(uz_writer* writer, const char* reason);
 
 /* Get the counters. */
 UZ_API uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters);

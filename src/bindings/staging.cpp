@@ -229,6 +229,16 @@ void bind_staging(nb::module_& module) {
         .def_prop_ro("adios2_parameters",
                      [](const staging::EngineOptions& o) { return o.adios2.parameters; })
         .def_prop_ro("overwrite", [](const staging::EngineOptions& o) { return o.file.overwrite; })
+        .def_prop_rw(
+            "on_error",
+            [](const staging::EngineOptions& options) -> std::optional<std::string> {
+                if (!options.on_error)
+                    return std::nullopt;
+                return options.on_error == staging::OnError::warn ? "warn" : "fail";
+            },
+            [](staging::EngineOptions& options, const std::string& name) {
+                options.on_error = name == "warn" ? staging::OnError::warn : staging::OnError::fail;
+            })
         .def_prop_ro("fails_on_timeout",
                      [](const staging::EngineOptions& options) {
                          return options.queue.on_timeout == staging::OnTimeout::fail;

@@ -212,6 +212,15 @@ void bind_staging_reader(nb::module_& module) {
                 }));
             },
             "source"_a, "comm"_a.none(), "answer_limit"_a, "verify"_a.none())
+        .def_static(
+            "at",
+            [](std::uintptr_t address) {
+                return std::make_unique<PythonReader>(
+                    *reinterpret_cast<staging::Reader*>(address)); // NOLINT
+            },
+            "address"_a,
+            "Return the reader of a step that this process publishes with engine inproc.")
+        .def("invalidate", &PythonReader::invalidate)
         .def("next", &PythonReader::next, "limit"_a)
         .def("seek", calling<PythonReader>(&staging::Reader::seek), "sequence"_a)
         .def("step", &PythonReader::step)

@@ -284,6 +284,14 @@ uz_status uz_cancel_step(uz_writer* writer, const char* reason) {
     return with(writer, [&](uz_writer& w) { w.writer.cancel_step(text_of(reason, "reason")); });
 }
 
+uz_status uz_defer_error(uz_writer* writer, const char* reason) {
+    return with(writer, [&](uz_writer& w) {
+        const std::string text = text_of(reason, "reason");
+        if (!w.writer.defer_error(text))
+            throw staging::StagingError(text);
+    });
+}
+
 uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters) {
     return guarded([&] {
         const auto now = require_open(writer).writer.counters();

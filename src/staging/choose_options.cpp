@@ -44,7 +44,9 @@ EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
         return source;
     });
     yaml = group.from_root([&] { return yaml; });
-    return where.empty() ? EngineOptions{} : parse_options(yaml, where);
+    EngineOptions options = where.empty() ? EngineOptions{} : parse_options(yaml, where);
+    options.on_error = options.on_error.value_or(OnError::warn);
+    return options;
 }
 
 } // namespace uzushio::staging

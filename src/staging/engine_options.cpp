@@ -172,6 +172,16 @@ void read_section(const Value& section, const Keys& keys) {
     }
 }
 
+/// `choice` into an optional value.
+template <class Choice>
+Set chosen(std::optional<Choice>& to, std::vector<std::pair<std::string, Choice>> choices) {
+    return [&to, choices = std::move(choices)](const Value& value) {
+        Choice choice_of_file{};
+        choice<Choice>(choice_of_file, choices)(value);
+        to = choice_of_file;
+    };
+}
+
 Set texts(std::map<std::string, std::string>& to) {
     return [&to](const Value& value) {
         if (!value.node.IsMap() && !value.node.IsNull())
@@ -197,6 +207,11 @@ Keys keys_of(EngineOptions& options) {
     return {
         {"engine", choice(options.engine, engines)},
         {"contact", path(options.contact)},
+        {"on_error",
+         chosen<OnError>(options.on_error, {{"warn", OnError::warn}, {"fail", OnError::fail}})},
+        {"pipeline", path(options.in_situ.pipeline)},
+        {"python", path(options.in_situ.python)},
+        {"output", path(options.in_situ.output)},
         {"queue",
          section({{"policy",
                    choice<QueuePolicy>(queue.policy, {{"block", QueuePolicy::block},

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,12 @@ class Node;
 
 namespace uzushio::staging {
 
+/// What a writer does after a failure of its stream.
+enum class OnError : std::uint8_t {
+    warn, ///< a notice on rank 0, once; the program continues without the stream
+    fail, ///< throw
+};
+
 /// Engine of a stream and its options, from a YAML file or a section of a case file.
 struct EngineOptions {
     std::string engine = "shm"; ///< a name of engines.hpp
@@ -24,6 +31,14 @@ struct EngineOptions {
 
     /// Written at opening, removed at closing, readable by this user only. Empty: "<name>.contact".
     std::filesystem::path contact;
+    /// Empty: `warn` for options of a file (choose_options), else `fail`.
+    std::optional<OnError> on_error;
+    /// Work of engine inproc inside each step, for programs without Python.
+    struct InSitu {
+        std::filesystem::path pipeline; ///< file of a pipeline; empty: none
+        std::filesystem::path python;   ///< file with a function on_step(step); empty: none
+        std::filesystem::path output; ///< folder of the pipeline's results; empty: "<name>-output"
+    } in_situ;
     std::size_t wait_for_readers = 0; ///< before the first step
     std::chrono::nanoseconds wait_limit = std::chrono::seconds(60);
     /// Maximum wait of `close` for readers to release the published steps.

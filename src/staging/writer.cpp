@@ -7,9 +7,12 @@
 #include "staging/described_text.hpp"
 #include "staging/description.hpp"
 #include "staging/exception_of.hpp"
+#include "staging/in_situ_work.hpp"
+#include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
 #include "staging/process_identity.hpp"
 #include "staging/queue/buffer_pool.hpp"
+#include "staging/queue/queue_timeout.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -17,6 +20,39 @@
 #include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::staging {
+
+namespace {
+
+/// Engine of a stream that has ended after an error: it publishes nothing.
+class NoEngine : public WriterEngine {
+  public:
+    explicit NoEngine(const QueueCounters& counters) : counters_(counters) {}
+    std::optional<std::uint64_t> publish(LocalStep) override { return std::nullopt; }
+    void close() override {}
+    [[nodiscard]] QueueCounters counters() const override { return counters_; }
+    void on_step(std::function<void(Reader&)>) override {}
+
+  private:
+    QueueCounters counters_;
+};
+
+/// Errors of `defer_error`, and no other, on at least one rank.
+class DeferredError : public StagingError {
+  public:
+    using StagingError::StagingError;
+};
+
+std::string text_of(const std::exception_ptr& error) {
+    try {
+        if (error)
+            std::rethrow_exception(error);
+    } catch (const std::exception& reason) {
+        return reason.what();
+    }
+    return {};
+}
+
+} // namespace
 
 struct Writer::State {
     State(std::string stream, MPI_Comm comm)
@@ -41,19 +77,54 @@ struct Writer::State {
                 ": use fewer or larger blocks, or fewer fields.");
     }
 
-    /// Throw on all ranks if one has an error, or if their steps differ; return whether a rank has
-    /// put values: one reduction for all.
-    [[nodiscard]] bool agree_on_step(const std::exception_ptr& error) const {
+    /// Throw on all ranks if one has an error, or if their steps differ; DeferredError if no rank
+    /// has another error. Return whether a rank has put values: one reduction for all.
+    [[nodiscard]] bool agree_on_step(const std::exception_ptr& error) {
+        const std::exception_ptr first = deferred ? std::exchange(deferred, nullptr) : error;
         const auto bits = static_cast<std::uint64_t>(index);
-        std::array<std::uint64_t, 4> max{error ? 1u : 0u, bits, ~bits,
-                                         description.has_values() ? 1u : 0u};
+        std::array<std::uint64_t, 4> max{first == nullptr ? 0u
+                                         : first == error ? 2u
+                                                          : 1u,
+                                         bits, ~bits, description.has_values() ? 1u : 0u};
         group.max(max);
+        if (max[0] == 1)
+            throw DeferredError(text_of(exception_of([&] { group.agree(first); })));
         if (max[0] != 0)
-            group.agree(error);
+            group.agree(first);
         require(max[1] == ~max[2], "Ranks publish steps ", static_cast<std::int64_t>(max[1]),
                 " and ", static_cast<std::int64_t>(~max[2]),
                 " as one: all must publish the same step.");
         return max[3] != 0;
+    }
+
+    /// Print a notice on rank 0, once for all failures of a kind.
+    void warn(bool& warned, const char* consequence, const std::string& reason) const {
+        if (!std::exchange(warned, true) && group.rank() == 0)
+            notice(sentence(consequence, reason, " (Stream ", quote(name), ", on_error: warn.)"));
+    }
+
+    /// Run `work` of the engine, the same on all ranks. With `on_error: warn`, end the stream after
+    /// an error, and return whether there was none.
+    template <class Work> bool run_engine(Work&& work) {
+        std::string reason;
+        try {
+            std::forward<Work>(work)();
+            return true;
+        } catch (const QueueTimeout&) {
+            throw;
+        } catch (const Interrupted&) {
+            throw;
+        } catch (const StagingError& error) {
+            if (!tolerant)
+                throw;
+            reason = error.what();
+        }
+        warn(ended, "Nothing more is published, and the program continues: ", reason);
+        const QueueCounters counters = engine ? engine->counters() : QueueCounters{};
+        if (engine)
+            engine->abandon();
+        ended_engine = std::exchange(engine, std::make_unique<NoEngine>(counters));
+        return false;
     }
 
     /// Notify the other ranks that this rank has failed.
@@ -72,7 +143,12 @@ struct Writer::State {
     ProcessIdentity process;
     std::string name;
     parallel::CollectiveGroup group;
-    std::unique_ptr<WriterEngine> engine; ///< uses the group
+    std::unique_ptr<WriterEngine> engine;       ///< uses the group
+    std::unique_ptr<WriterEngine> ended_engine; ///< its memory remains valid, see `buffer`
+    std::unique_ptr<InSituWork> in_situ;        ///< of the options, for engine inproc
+    bool tolerant = false;                      ///< `on_error: warn`
+    bool ended = false, step_warned = false;    ///< whether these failures were reported
+    std::exception_ptr deferred;                ///< error of this rank for the next `end_step`
     Description description;
     BufferPool pool;
     bool step_open = false;
@@ -89,7 +165,15 @@ Writer::Writer(std::string name, MPI_Comm comm, const EngineOptions& options)
         require(!state_->name.empty(), "A stream needs a name.");
         require_text("The name of a stream", state_->name);
     });
-    state_->engine = make_engine(state_->name, state_->group, options);
+    state_->tolerant = options.on_error == OnError::warn;
+    state_->run_engine([&] {
+        auto engine = make_engine(state_->name, state_->group, options);
+        if (options.engine == "inproc")
+            state_->in_situ = load_in_situ_work(state_->name, state_->group, comm, options.in_situ);
+        if (state_->in_situ)
+            engine->on_step([work = state_->in_situ.get()](Reader& reader) { work->step(reader); });
+        state_->engine = std::move(engine);
+    });
 }
 
 Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine)
@@ -208,6 +292,11 @@ std::optional<std::uint64_t> Writer::end_step() {
     bool has_values = false;
     try {
         has_values = state.agree_on_step(error);
+    } catch (const DeferredError& reason) {
+        state.engine->discard_buffers();
+        state.warn(state.step_warned,
+                   "A step is not published, and the program continues: ", reason.what());
+        return std::nullopt;
     } catch (...) {
         state.engine->discard_buffers();
         throw;
@@ -216,7 +305,9 @@ std::optional<std::uint64_t> Writer::end_step() {
         !std::exchange(state.empty_noticed, true))
         notice(sentence("Step ", state.index, " of the stream ", quote(state.name),
                         " has no values: nothing was put into it on any rank."));
-    return state.engine->publish(std::move(step));
+    std::optional<std::uint64_t> sequence;
+    state.run_engine([&] { sequence = state.engine->publish(std::move(step)); });
+    return sequence;
 }
 
 void Writer::cancel_step(std::string_view reason) {
@@ -229,6 +320,7 @@ void Writer::cancel_step(std::string_view reason) {
         sentence("Step ", state.index, " was cancelled on rank ", state.group.rank(), ": ", reason,
                  reason.ends_with('.') ? "" : ".");
     try {
+        state.deferred = nullptr;
         (void)state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text)));
     } catch (const StagingError&) {
         // It is this rank's own error.
@@ -248,7 +340,17 @@ void Writer::close() {
                 " is open: end_step is missing before close.");
     });
     state.closed = true;
-    state.engine->close();
+    state.run_engine([&] {
+        if (state.in_situ && !state.ended)
+            state.group.run_collectively([&] { state.in_situ->finish(); });
+        state.engine->close();
+    });
+}
+
+bool Writer::defer_error(const std::string& text) {
+    if (state_->tolerant && !state_->deferred)
+        state_->deferred = std::make_exception_ptr(StagingError(text));
+    return state_->tolerant;
 }
 
 void Writer::abandon(std::string_view reason) {

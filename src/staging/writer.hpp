@@ -33,6 +33,11 @@ class WriterEngine;
 /// throws StagingError on all. The other members are not collective, and throw StagingError on
 /// misuse. One thread at a time may use a writer.
 ///
+/// With `on_error: warn`, the default of choose_options, no failure of the stream is thrown: rank 0
+/// prints one notice. If the stream cannot be opened, or an engine fails to publish, the program
+/// continues without it, and `end_step` returns no number. A step on which the ranks do not agree
+/// is not published. QueueTimeout, which `on_timeout: fail` asks for, and interrupts are thrown.
+///
 /// A rank that fails alone calls `cancel_step`, `abandon` or its destructor before `close`: the
 /// other ranks do not wait for it, but throw its reason.
 ///
@@ -96,6 +101,10 @@ class Writer {
     /// `end_step`, which throws the reason). No step is published, and the next one may begin.
     /// Throws StagingError if no step is open on this rank.
     void cancel_step(std::string_view reason);
+
+    /// With `on_error: warn`: let the next `end_step` report the error `text` of this rank, publish
+    /// nothing, and return true. For callers that continue after a failed call. Not collective.
+    bool defer_error(const std::string& text);
 
     /// Wait up to `close_limit` for readers to get the remaining steps, then end the stream. Does
     /// nothing if it is closed already.
