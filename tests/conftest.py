@@ -21,6 +21,8 @@ import hypothesis
 import pytest
 from command_server import CommandServer
 
+pytest_plugins = ["code_builds"]
+
 # The time of an example depends on the load of the machine, so there is no deadline.
 hypothesis.settings.register_profile("uzushio", deadline=None)
 hypothesis.settings.load_profile("uzushio")

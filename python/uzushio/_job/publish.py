@@ -41,7 +41,7 @@ class Publisher:
 
     The stream has the meshes and blocks of the solver. A field on several meshes is published as
     one field on each mesh (`Field.parts`). After an error of staging the run continues
-    without the stream, unless `queue.on_timeout` is `fail`.
+    without the stream, unless `queue.on_timeout` or `on_error` is `fail`.
     """
 
     def __init__(
@@ -136,7 +136,8 @@ class Publisher:
         from uzushio import staging
 
         options, name = section.options(), section.name or case.solver
-        self._fatal = options.fails_on_timeout
+        self._fatal = options.fails_on_timeout or options.on_error == "fail"
+        options.on_error = "fail"  # errors are raised here, which `_fail` reports
         published = folder / run_folder.PUBLISHED
         with collective(self._comm):
             if self._comm.rank == 0:

@@ -154,6 +154,10 @@ class Publish(Section):
             engine = self.options().engine
         except StagingError as error:
             raise ValueError(error) from error
+        if "output" in (self.model_extra or {}):
+            raise SettingsError(
+                "is a key of other codes; a run's results are in its folder", ("output",)
+            )
         inside = self.python is not None or self.pipeline is not None
         if (engine == "inproc") != inside:
             raise ValueError(

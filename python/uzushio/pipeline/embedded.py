@@ -128,7 +128,7 @@ def _error_of(work: Callable[[], None]) -> str:
     try:
         work()
     except (StagingError, UzushioError, ValueError) as error:
-        return f"{str(error).rstrip('.')}."
+        return f"{'; '.join(str(error).splitlines()).rstrip('.')}."
     except OSError as error:
         return system_sentence(error)
     except Exception as error:

@@ -30,6 +30,12 @@ _SIZE = "number, or text as `2 GiB`"
 OPTION_KEYS = (
     _key("engine", _ENGINES, "shm", "transport between writer and readers"),
     _key("contact", "path", "NAME.contact", "contact file, in the folder of the run"),
+    _key(
+        "on_error",
+        "one of `warn`, `fail`",
+        "warn",
+        "after a failure of the stream: continue without it, or end the run",
+    ),
     _key("queue.policy", _POLICIES, "latest_only", "action when the queue is full"),
     _key(
         "queue.depth",
@@ -95,3 +101,6 @@ OPTION_KEYS = (
     _key("adios2.kind", "one of `sst`, `bp5`", "sst", "engine of ADIOS2"),
     _key("adios2.parameters", "mapping of text to text", "{}", "parameters of that engine"),
 )
+
+#: Keys of the options files of other codes only; a case has its own of these names, or a folder.
+OTHER_KEYS = ("pipeline", "python", "output")
