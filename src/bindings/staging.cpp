@@ -134,8 +134,11 @@ std::vector<staging::Attribute> to_attributes(const nb::dict& attributes) {
             attribute.value = nb::cast<std::string>(value);
         else if (nb::isinstance<nb::int_>(value))
             attribute.value = nb::cast<std::int64_t>(value);
+        else if (double number = 0.0; nb::try_cast(value, number))
+            attribute.value = number;
         else
-            attribute.value = nb::cast<double>(value);
+            throw nb::type_error(
+                ("The attribute " + attribute.name + " must be a number or a text.").c_str());
         result.push_back(std::move(attribute));
     }
     return result;

@@ -111,6 +111,15 @@ void bind_staging_model(nb::module_& module) {
         "merge", [](const std::vector<StepInfo>& parts) { return staging::merge(parts); },
         "parts"_a, "The parts of a step that each rank described, as one.");
     module.def(
+        "without_ghosts",
+        [](StepInfo step) {
+            for (auto& block : step.blocks)
+                for (auto& array : block.arrays)
+                    array.ghosts = {};
+            return step;
+        },
+        "step"_a, "Return the table of a step whose arrays have no ghost layers.");
+    module.def(
         "announce",
         [](std::uint64_t sequence, const StepInfo& step) {
             return to_bytes(staging::encode(staging::Announce{sequence, {}, step}));

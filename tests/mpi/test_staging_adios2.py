@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 import random
 import signal
+import stat
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -262,6 +265,82 @@ def test_a_reader_killed_while_it_attaches_does_not_stop_the_solver(
     # While the writer is stopped, a step may take as long.
     assert sum(wait > 0.9 * limit for wait in closed["waits"]) <= 2
     assert closed["seconds"] < 1.0 + 3.0
+
+
+_OTHER_READER = """
+import sys
+import adios2, numpy
+
+io = adios2.Adios().declare_io("other")
+io.set_engine(sys.argv[2])
+with adios2.Stream(io, sys.argv[1], "r") as stream:
+    for number, _ in enumerate(stream.steps()):
+        print("ready", flush=True)
+        u, p = stream.read("u"), stream.read("p")
+        assert u.shape == (4, 3, 5, 3) and p.shape == (5, 4, 6)
+        step, time = stream.read("step"), stream.read("time")
+        assert (u == numpy.arange(180.0).reshape(u.shape) + step).all()
+        assert (p == numpy.arange(120).reshape(p.shape) - step).all() and p.dtype == numpy.int32
+        assert time == 0.5 * step
+        if number == 0:
+            text = {name: a.get("Value") for name, a in io.available_attributes().items()}
+            assert text["u/unit"] == '"m/s"' and text["p/association"] == '"vertex"'
+            assert text["u/mesh"] == '"box"' and text["box/z"] == "{ 0, 1, 4, 9, 16 }"
+            assert text["Re"] == "180"
+print("steps", number + 1)
+"""
+
+
+@pytest.mark.parametrize("kind", ["bp5", "sst"])
+def test_other_adios2_readers_see_whole_fields_time_and_attributes(
+    tmp_path: Path, kind: str
+) -> None:
+    stream = tmp_path / ("flow.bp" if kind == "bp5" else "flow.sst")
+    other = [sys.executable, "-c", _OTHER_READER, str(stream), kind.upper()]
+    chosen = options(tmp_path, "adios2", "flow", adios2={"kind": kind}) | {
+        "queue": {"policy": "block", "depth": 2, "time_limit": 60.0}
+    }
+    if kind == "sst":
+        chosen |= {"wait_for_readers": 1, "wait_limit": 100.0}
+    reader = None
+    u = np.arange(180.0).reshape(4, 3, 5, 3)
+    stored = np.pad(u, ((1, 1), (1, 1), (1, 1), (0, 0)), constant_values=-99.0)
+    p = np.arange(120, dtype=np.int32).reshape(5, 4, 6)
+    with staging.open("flow", None, chosen) as writer:
+        writer.rectilinear_mesh("box", [np.arange(5.0) ** 2, np.arange(4.0), np.arange(6.0)])
+        writer.attribute("Re", 180)
+        writer.field("u", "box", components=3, unit="m/s")
+        writer.field("p", "box", association="vertex", dtype=np.int32)
+        writer.block(0, "box", ((0, 0, 0), (2, 3, 5)))
+        writer.block(1, "box", ((2, 0, 0), (2, 3, 5)))
+        if kind == "sst":
+            reader = subprocess.Popen(other, stdout=subprocess.PIPE, text=True)
+        for n in range(3):
+            with writer.step(n, 0.5 * n):
+                for block, first in ((0, 0), (1, 2)):
+                    values = np.where(stored == -99.0, stored, stored + n)
+                    writer.put("u", values[first : first + 4], block=block, ghosts=1)
+                    writer.put("p", p[first : first + 3] - n, block=block)
+        if kind == "sst":
+            assert stat.S_IMODE((tmp_path / "flow.sst.sst").stat().st_mode) == 0o600
+    if reader is None:
+        reader = subprocess.Popen(other, stdout=subprocess.PIPE, text=True)
+    out, _ = reader.communicate(timeout=120)
+    assert reader.returncode == 0
+    assert out.splitlines()[-1] == "steps 3"
+
+
+def test_values_in_ghosts_are_those_of_the_owner(tmp_path: Path) -> None:
+    chosen = options(tmp_path, "adios2", "flow", adios2={"kind": "bp5"})
+    with staging.open("flow", None, chosen) as writer:
+        writer.uniform_mesh("box", (2, 2, 2))
+        writer.field("u", "box")
+        writer.block(0, "box", ((0, 0, 0), (2, 2, 2)))
+        with writer.step(0, 0.0):
+            writer.put("u", np.ones((4, 4, 4)), block=0, ghosts=1)
+    with staging.attach(tmp_path / "flow.bp") as reader:
+        (step,) = list(reader)
+        assert step.blocks[0].ghosts["u"] == ((0, 0, 0), (0, 0, 0)), "the engine stores none"
 
 
 @without_mpi

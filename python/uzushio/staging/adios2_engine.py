@@ -1,10 +1,11 @@
 """Engine `adios2`, writer: publishes steps through ADIOS2's engines SST and BP5.
 
-Every step contains its table as the variable `uzushio/announce`, and each field as local arrays
-(z, y, x, component). The reader plans from the table, as with every engine, and reads boxes of
-blocks. If the installed ADIOS2 has MPI, all ranks of a writer share one stream; otherwise each has
-its own ("NAME.RANK.sst"). The contact file lists the streams; they lie beside it, or in
-`file.folder`.
+Every step contains its table as the variable `uzushio/announce`, and each field as a global array
+without ghosts. So other ADIOS2 readers see whole fields, the variables `time` and `step`, and
+attributes (`adios2_layout.py`). The reader plans from the table, as with every engine. If the
+installed ADIOS2 has MPI, all ranks of a writer share one stream; otherwise each has its own
+("NAME.RANK.sst"), whose arrays hold the values of that rank alone. The contact file lists the
+streams; they lie beside it, or in `file.folder`.
 
 SST waits without limit: for space in the queue, for the first readers, for readers that attach, and
 at the end. So these calls are made by another thread, and the solver's wait has a limit.
@@ -22,6 +23,7 @@ import socket
 import threading
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ from uzushio._base.files import atomic_write
 from uzushio._base.parallel.sync import collective
 from uzushio.errors import PeerGone, StagingError
 from uzushio.staging.adios2_connections import end_connections
+from uzushio.staging.adios2_layout import attributes, place
 from uzushio.staging.adios2_library import Adios2Stream, library
 from uzushio.staging.engines import Counters, WriterEngine
 from uzushio.staging.notice import notice
@@ -129,6 +132,11 @@ class Adios2Engine(WriterEngine):
             self._write_contact(kind, contact, json.dumps(text) + "\n")
         if kind == "sst":
             self._files = [mine.with_name(mine.name + ".sst")]  # as SST names its own contact
+            if rank == 0:
+                notice(
+                    "SST listens on all network interfaces and does not authenticate readers: use "
+                    "the engine tcp where others reach this machine."
+                )
         self._lock = StoreLock()
         self._thread = WorkerThread("uzushio-adios2") if kind == "sst" else None
         self._opening: Future[Adios2Stream] | None = None
@@ -140,6 +148,7 @@ class Adios2Engine(WriterEngine):
             self._opening = self._thread.submit(start)
         else:
             self._stream = start()
+            self._protect_contacts()
             _restore_interrupt_handler()
         if kind == "bp5" and (stream_comm is None or rank == 0):
             self._lock.take(mine)
@@ -155,6 +164,12 @@ class Adios2Engine(WriterEngine):
                 raise StagingError(
                     f"The contact file {contact} cannot be written ({error})."
                 ) from error
+
+    def _protect_contacts(self) -> None:
+        """Let no other user read SST's own contact files, which are enough to attach."""
+        for file in self._files:
+            with suppress(FileNotFoundError):  # of another rank, or not written yet
+                file.chmod(0o600)
 
     def _require_free(self, kind: str, mine: Path) -> None:
         if kind == "bp5" and mine.exists() and not self._options.overwrite:
@@ -175,6 +190,7 @@ class Adios2Engine(WriterEngine):
         began, noticed = time.monotonic(), False
         while not has_ended(call, min(_POLL_INTERVAL, limit - (time.monotonic() - began))):
             _core.staging.heed_stop()
+            self._protect_contacts()
             waited = time.monotonic() - began
             if waited >= limit:
                 return False
@@ -200,6 +216,7 @@ class Adios2Engine(WriterEngine):
         opening, self._opening = self._opening, None
         with collective(self._comm):
             self._stream = opening.result()
+            self._protect_contacts()
             _restore_interrupt_handler()
 
     def publish(self, part: Any, values: list[np.ndarray]) -> int | None:
@@ -239,21 +256,30 @@ class Adios2Engine(WriterEngine):
         assert stream is not None
         parts = [part.encode()] if self._comm is None else self._comm.gather(part.encode())
         sequence = self._taken
-        held = [np.array([sequence], np.int64)]  # valid until the end of the step
+        # The arrays are valid until the end of the step.
+        held: list[np.ndarray] = [np.array([sequence], np.int64)]
+        names = [field[0] for field in part.fields]
         failure: StagingError | None = None
         stream.begin_step()
         try:
             stream.put(SEQUENCE, held[0])
             if parts is not None:
                 whole = core.merge([core.decode_step(bytes_) for bytes_ in parts])
-                held.append(np.frombuffer(core.announce(sequence, whole), np.uint8))
+                table = core.announce(sequence, core.without_ghosts(whole))
+                held.append(np.frombuffer(table, np.uint8))
                 stream.put(ANNOUNCE, held[-1])
-            names = [field[0] for field in part.fields]
-            arrays = (names[array[0]] for block in part.blocks for array in block[5])
-            for name, array in zip(arrays, values, strict=True):
-                if array.size:
-                    held.append(np.ascontiguousarray(array))
-                    stream.put(name, held[-1])
+                for name, number in (
+                    ("time", np.float64(part.time)),
+                    ("step", np.int64(part.index)),
+                ):
+                    if name not in names:
+                        held.append(np.array(number))
+                        stream.put(name, held[-1])
+                for name, value in attributes(whole):
+                    stream.set_attribute(name, value)
+            for name, box, array in place(part, values):
+                held.append(array)
+                stream.put(name, array, *box)
         except StagingError as error:
             failure = error
         done = True

@@ -25,6 +25,7 @@ Status = Literal["ok", "not ready", "ended", "failed"]
 _STATUS: dict[int, Status] = {0: "ok", 1: "not ready", 2: "ended"}
 _WRITE, _READ, _DEFERRED, _SYNC = 1, 2, 4, 5
 _APPEND_STEP, _READ_STEP = 0, 2
+_STRING_TYPE = 0
 _TYPES = {"float32": 1, "float64": 2, "int32": 7, "int64": 8, "uint8": 9}
 
 _handle, _text, _size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
@@ -46,8 +47,14 @@ _CALLS: dict[str, tuple[Any, list[Any]]] = {
         _handle,
         [_handle, _text, ctypes.c_int, _size, _sizes, _sizes, _sizes, ctypes.c_int],
     ),
+    "define_attribute": (_handle, [_handle, _text, ctypes.c_int, ctypes.c_void_p]),
+    "define_attribute_array": (
+        _handle,
+        [_handle, _text, ctypes.c_int, ctypes.c_void_p, _size],
+    ),
     "inquire_variable": (_handle, [_handle, _text]),
     "set_block_selection": (ctypes.c_int, [_handle, _size]),
+    "set_shape": (ctypes.c_int, [_handle, _size, _sizes]),
     "set_selection": (ctypes.c_int, [_handle, _size, _sizes, _sizes]),
     "selection_size": (ctypes.c_int, [_sizes, _handle]),
     "put": (ctypes.c_int, [_handle, _handle, ctypes.c_void_p, ctypes.c_int]),
@@ -140,6 +147,7 @@ class Adios2Stream:
         self._library = adios2 = library()
         self._write = write
         self._variables: dict[str, tuple[np.dtype[Any], Any]] = {}
+        self._attributes: set[str] = set()
         self._adios = adios2.init_serial() if comm is None else adios2.init_mpi(comm.handle)
         self._engine: Any = None
         try:
@@ -164,44 +172,72 @@ class Adios2Stream:
         """End the step."""
         self._library.end_step(self._engine)
 
-    def put(self, name: str, array: np.ndarray) -> None:
+    def put(
+        self, name: str, array: np.ndarray, shape: Sequence[int] = (), start: Sequence[int] = ()
+    ) -> None:
         """Put a contiguous array as another block of a variable.
 
         SST copies it in this call, BP5 in `end_step`.
+
+        Args:
+            name: name of the variable.
+            array: values of the block; a variable of no axes is a global value.
+            shape: shape of the global array that the block is a part of; empty: a local array.
+            start: first index of the block in the global array.
         """
         dtype, variable = self._variables.get(name, (array.dtype, None))
-        count = (_size * array.ndim)(*array.shape)
+        axes, adios2 = array.ndim, self._library
+        count = (_size * axes)(*array.shape)
+        whole = (_size * axes)(*shape) if shape else None
+        first = (_size * axes)(*start) if shape else None
         if variable is None:
-            variable = self._library.define_variable(
-                self._io, name.encode(), _TYPES[dtype.name], array.ndim, None, None, count, 0
+            variable = adios2.define_variable(
+                self._io, name.encode(), _TYPES[dtype.name], axes, whole, first, count, 0
             )
             self._variables[name] = dtype, variable
         if dtype != array.dtype:
             raise StagingError(f'Field "{name}" was {dtype}; ADIOS2 does not change its type.')
-        self._library.set_selection(variable, array.ndim, None, count)
-        self._library.put(self._engine, variable, array.ctypes.data, _DEFERRED)
+        if axes:
+            if whole is not None:
+                adios2.set_shape(variable, axes, whole)
+            adios2.set_selection(variable, axes, first, count)
+        adios2.put(self._engine, variable, array.ctypes.data, _DEFERRED)
 
-    def _block(self, name: str, block: int) -> Any:
+    def set_attribute(self, name: str, value: str | float | np.ndarray) -> None:
+        """Define an attribute: a text, a number, or a 1-D array; later values are ignored."""
+        if name in self._attributes:
+            return
+        self._attributes.add(name)
+        if isinstance(value, str):
+            text = ctypes.c_char_p(value.encode())
+            self._library.define_attribute(self._io, name.encode(), _STRING_TYPE, text)
+            return
+        array = np.atleast_1d(np.ascontiguousarray(value))
+        kind, data = _TYPES[array.dtype.name], array.ctypes.data
+        if np.ndim(value):
+            self._library.define_attribute_array(self._io, name.encode(), kind, data, array.size)
+        else:
+            self._library.define_attribute(self._io, name.encode(), kind, data)
+
+    def _variable(self, name: str) -> Any:
         variable = self._library.inquire_variable(self._io, name.encode())
         if variable is None:
             raise StagingError("This ADIOS2 stream was not written by Uzushio: it has no table.")
-        self._library.set_block_selection(variable, block)
         return variable
 
     def get_all(self, name: str, block: int, dtype: type) -> np.ndarray:
-        """Read a whole 1-D block immediately."""
-        variable = self._block(name, block)
+        """Read a whole 1-D block of a local array immediately."""
+        variable = self._variable(name)
+        self._library.set_block_selection(variable, block)
         count = _size()
         self._library.selection_size(ctypes.byref(count), variable)
         values: np.ndarray = np.empty(count.value, dtype)
         self._library.get(self._engine, variable, values.ctypes.data, _SYNC)
         return values
 
-    def get(
-        self, name: str, block: int, start: Sequence[int], count: Sequence[int], into: np.ndarray
-    ) -> None:
-        """Request a box of a block; contiguous `into` holds it after `perform_gets`."""
-        variable = self._block(name, block)
+    def get(self, name: str, start: Sequence[int], count: Sequence[int], into: np.ndarray) -> None:
+        """Request a box of a global array; contiguous `into` holds it after `perform_gets`."""
+        variable = self._variable(name)
         axes = len(start)
         self._library.set_selection(variable, axes, (_size * axes)(*start), (_size * axes)(*count))
         self._library.get(self._engine, variable, into.ctypes.data, _DEFERRED)

@@ -11,7 +11,6 @@ collectively; this needs MPI. With BP5, each rank is a reader of its own.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ import numpy as np
 
 from uzushio.errors import PeerGone, PeerSilent, StagingError
 from uzushio.staging.adios2_engine import ANNOUNCE, KINDS, SEQUENCE, read_contact, require_threads
+from uzushio.staging.adios2_layout import global_box
 from uzushio.staging.adios2_library import Adios2Stream, Status, library
 from uzushio.staging.engines import Piece, Source
 from uzushio.staging.notice import notice
@@ -81,7 +81,6 @@ class Adios2Source(Source):
         self._dropped = 0  # steps between received ones
         self._beginning: dict[int, Future[tuple[Status, int | None]]] = {}
         self._announced = b""
-        self._block_numbers: dict[tuple[int, int], int] = {}
         self._step: Any = None
         self._memory = np.empty(0, np.uint8)
 
@@ -233,20 +232,22 @@ class Adios2Source(Source):
             if any(at != sequence for at in self._at):
                 raise StagingError(f"Step {sequence} is not there for all ranks of the reader.")
         self._step = step
-        self._block_numbers = _block_numbers(step, self._shared)
 
     def fetch(self, sequence: int, wanted: list[Piece], limit: float) -> None:
         """Read pieces."""
         blocks = self._step.blocks if wanted else []
-        names = [field[0] for field in self._step.fields] if wanted else []
+        meshes, fields = (self._step.meshes, self._step.fields) if wanted else ([], [])
         into = self._targets(wanted)
         requests: dict[int, list[tuple[Any, ...]]] = {}
         for piece, place in zip(wanted, into, strict=True):
             rank, block, array, (start, count), first, components, _ = piece
-            name = names[blocks[block][5][array][0]]
-            box = (*start, first), (*count, components)
+            field = fields[blocks[block][5][array][0]]
+            (shape, owned), _ = global_box(meshes, blocks[block], field)
+            at = (*(a + b for a, b in zip(owned, start, strict=False)), first)
+            size = (*count, components)
+            axes = len(shape)
             requests.setdefault(0 if self._shared else rank, []).append(
-                (name, self._block_numbers[block, array], *box, place)
+                (field[0], at[:axes], size[:axes], place)
             )
 
         def getter(number: int) -> Callable[[], None]:
@@ -369,19 +370,3 @@ def _close(opening: Future[Adios2Stream]) -> None:
     """Close a stream that may have been opened after the timeout; for its thread."""
     if opening.exception() is None:
         opening.result().close()
-
-
-def _block_numbers(step: Any, shared: bool) -> dict[tuple[int, int], int]:
-    """Return ADIOS2's block number, in the order of puts, of each (block, array)."""
-    vertex = {place for place, field in enumerate(step.fields) if field[2] == "vertex"}
-    numbers: dict[tuple[int, int], int] = {}
-    seen: Counter[tuple[int, int]] = Counter()
-    for place, (_, rank, _, elements, vertices, arrays) in enumerate(step.blocks):
-        for number, (field, lower, upper, _) in enumerate(arrays):
-            owned = vertices if field in vertex else elements
-            stored = (n + a + b for n, a, b in zip(owned[1], lower, upper, strict=True))
-            if min(stored) > 0:  # an array without values is not put
-                key = (0 if shared else rank, field)
-                numbers[place, number] = seen[key]
-                seen[key] += 1
-    return numbers
