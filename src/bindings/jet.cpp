@@ -47,9 +47,19 @@ void bind_jet(nb::module_& module) {
             "__init__",
             [](jet::Gas* gas, std::vector<jet::Species> species, double viscosity,
                double reference_temperature, double sutherland, double prandtl, double schmidt,
-               const std::optional<jet::Mixture>& polynomials) {
-                new (gas) jet::Gas{std::move(species), {},      viscosity, reference_temperature,
-                                   sutherland,         prandtl, schmidt};
+               const std::optional<jet::Mixture>& polynomials,
+               const std::optional<jet::Transport>& transport, double lewis) {
+                new (gas) jet::Gas{std::move(species),
+                                   {},
+                                   viscosity,
+                                   reference_temperature,
+                                   sutherland,
+                                   prandtl,
+                                   schmidt,
+                                   {},
+                                   lewis};
+                if (transport)
+                    gas->transport = std::make_shared<const jet::Transport>(*transport);
                 if (!polynomials)
                     return;
                 gas->polynomials = std::make_shared<const jet::Mixture>(*polynomials);
@@ -60,7 +70,8 @@ void bind_jet(nb::module_& module) {
             },
             "species"_a, "viscosity"_a = 0.0, "reference_temperature"_a = 1.0,
             "sutherland"_a = -1.0, "prandtl"_a = 0.72, "schmidt"_a = 0.7,
-            "polynomials"_a = nb::none(), "With polynomials, `species` is empty: theirs are used.");
+            "polynomials"_a = nb::none(), "transport"_a = nb::none(), "lewis"_a = 0.0,
+            "With polynomials, `species` is empty: theirs are used.");
     nb::class_<jet::State>(module, "State")
         .def(nb::init<Vector, double, double, std::vector<double>>(), "velocity"_a, "pressure"_a,
              "temperature"_a, "mass_fractions"_a);

@@ -71,7 +71,8 @@ def write(folder: Path, text: str = CASE) -> Path:
 HOT = (
     CASE.replace("light: {gas_constant: 2.0, gamma: 1.6}", "H2: {}")
     .replace("heavy: {gas_constant: 1.0, formation_energy: 0.5}", "H2O: {}")
-    .replace("  viscosity: 0.01\n  sutherland: 0.4", "  data: built-in\n  viscosity: 2e-5")
+    .replace("  viscosity: 0.01\n", "  data: built-in\n  transport: kinetic-theory\n")
+    .replace("  sutherland: 0.4", "  lewis: 1.1")
     .replace("pressure: 1, temperature: 1,", "pressure: 1e5, temperature: 900,")
     .replace("pressure: 1.1, temperature: 1.2,", "pressure: 1.1e5, temperature: 2500,")
     .replace("{heavy: 1}", "{H2O: 1}").replace("{light: 1}", "{H2: 1}")
@@ -148,6 +149,8 @@ def test_the_summary_has_integrals_and_outflows(uzushio: Run, tmp_path: Path) ->
         ("{light: 1}", "{hydrogen: 1}", "the species 'hydrogen'"),
         ("amplitude: 0.02", "amplitude: 0.4", "volume"),
         ("  viscosity: 0.01", "  data: built-in", "'gamma' has no effect with gas.data"),
+        ("  viscosity: 0.01\n", "  transport: kinetic-theory\n", "kinetic-theory needs gas.data"),
+        ("  sutherland: 0.4", "  schmidt: 1\n  lewis: 1", "either 'schmidt' or 'lewis'"),
         ("gas_constant: 2.0, ", "", "give either 'molar_mass' or 'gas_constant'"),
         ("temperature: 0.9}", "}", "isothermal_wall"),
         ("    mapping: wavy", "    maping: wavy", "did you mean 'mapping'"),

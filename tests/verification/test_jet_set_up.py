@@ -87,8 +87,8 @@ def test_the_step_follows_the_eddy_viscosity() -> None:
         rates[model] = 1 / flow.core.stable_dt
     h = 1e-2 / n
     eddies = 0.07 * h**2 * g * np.sqrt(49 / 14)
-    # The fastest cell is in a corner: states beyond it are its own, which halves the gradient. Twice
-    # the viscosity, along three axes: 2 * 2 nu * 3 / h^2.
+    # The fastest cell is in a corner: states beyond it are its own, which halves the gradient.
+    # Twice the viscosity, along three axes: 2 * 2 nu * 3 / h^2.
     assert rates["vreman"] - rates["none"] == pytest.approx(6 * eddies / h**2, rel=1e-6)
 
 

@@ -11,6 +11,7 @@ struct FlowBlock {
     View<const double> sensor; ///< share of the upwind flux, 0 to 1, with one layer of ghosts
     View<const double> areas[3];
     View<const double> volumes;
+    View<const double> transport{}; ///< viscosity and conductivity, with one layer of ghosts
 };
 
 /// Sides of cells in a row along i, normal to an axis: side n lies between the cells n - stride and

@@ -1,6 +1,7 @@
 #include "solvers/jet/diffusion.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace uzushio::jet {
@@ -110,9 +111,16 @@ void Diffusion::add(const FlowBlock& block, const SideRow& row, double* const* f
     const double* __restrict const rho = pointer(block.primitive, Primitive::density);
     double* __restrict const mu = rows_[molecular];
     double* __restrict const eddies = rows_[turbulent];
-    for (std::int64_t n = 0; n < row.size; ++n) {
-        mu[n] = gas.viscosity_at(0.5 * (T[n - s] + T[n]));
+    for (std::int64_t n = 0; n < row.size; ++n)
         eddies[n] = 0;
+    if (gas.transport) {
+        const double* __restrict const above = pointer(block.transport, 0);
+        const double* __restrict const below = above - block.transport.strides()[row.axis];
+        for (std::int64_t n = 0; n < row.size; ++n)
+            mu[n] = 0.5 * (below[n] + above[n]);
+    } else {
+        for (std::int64_t n = 0; n < row.size; ++n)
+            mu[n] = gas.viscosity_at(0.5 * (T[n - s] + T[n]));
     }
     if (flow_.subgrid != Subgrid::none)
         add_eddies(block, row);
@@ -125,9 +133,21 @@ void Diffusion::add(const FlowBlock& block, const SideRow& row, double* const* f
     for (std::int64_t n = 0; n < row.size; ++n)
         lambda[n] = 0.5 * ((heat[n - s] + p[n - s]) / (rho[n - s] * T[n - s]) +
                            (heat[n] + p[n]) / (rho[n] * T[n]));
-    for (std::int64_t n = 0; n < row.size; ++n) {
-        lambda[n] *= mu[n] / gas.prandtl + eddies[n] / flow_.subgrid_prandtl;
+    for (std::int64_t n = 0; n < row.size; ++n)
         mass_diffusivity[n] = mu[n] / gas.schmidt + eddies[n] / flow_.subgrid_schmidt;
+    if (gas.transport) {
+        const double* __restrict const above = pointer(block.transport, 1);
+        const double* __restrict const below = above - block.transport.strides()[row.axis];
+        for (std::int64_t n = 0; n < row.size; ++n) {
+            const double capacity = lambda[n], conducted = 0.5 * (below[n] + above[n]);
+            lambda[n] = conducted + capacity * eddies[n] / flow_.subgrid_prandtl;
+            if (gas.lewis > 0)
+                mass_diffusivity[n] =
+                    conducted / (capacity * gas.lewis) + eddies[n] / flow_.subgrid_schmidt;
+        }
+    } else {
+        for (std::int64_t n = 0; n < row.size; ++n)
+            lambda[n] *= mu[n] / gas.prandtl + eddies[n] / flow_.subgrid_prandtl;
     }
 
     double* const gradient[] = {rows_[scalar], rows_[scalar + 1], rows_[scalar + 2]};
@@ -220,6 +240,36 @@ void Diffusion::add_eddies(const FlowBlock& block, const SideRow& row) {
         rows_[turbulent][n] = 0.5 * (rho[n - cell] + rho[n]) *
                               eddy_viscosity(flow_.subgrid, g, 0.5 * (mine[n - s] + mine[n]));
     }
+}
+
+void set_transport(const Gas& gas, const FlowBlock& block, const Box<3>& cells,
+                   const View<double>& transport) {
+    std::array<const double*, Mixture::max_species> parts{};
+    domain::for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
+        for (int s = 0; s < gas.size(); ++s)
+            parts[static_cast<std::size_t>(s)] = &block.conserved(first, s);
+        const auto length = static_cast<std::size_t>(size);
+        gas.transport->set({parts.data(), static_cast<std::size_t>(gas.size())},
+                           {&block.primitive(first, Primitive::temperature), length},
+                           {&transport(first, 0), length}, {&transport(first, 1), length});
+    });
+}
+
+double largest_diffusivity(const Gas& gas, const FlowBlock& block, const Index<3>& cell) {
+    const View<const double>& q = block.primitive;
+    const double rho = q(cell, Primitive::density);
+    if (!gas.transport) { // 1.7 bounds the ratio of the heat capacities
+        const double least = std::min({0.75, gas.prandtl / 1.7, gas.schmidt});
+        return gas.viscosity_at(q(cell, Primitive::temperature)) / rho / least;
+    }
+    const double nu = block.transport(cell, 0) / rho;
+    const double heat = q(cell, Primitive::internal_energy) / q(cell, Primitive::temperature);
+    const double at_pressure =
+        heat + q(cell, Primitive::pressure) / q(cell, Primitive::temperature);
+    const double conductivity = block.transport(cell, 1);
+    const double species =
+        gas.lewis > 0 ? conductivity / (at_pressure * gas.lewis) : nu / gas.schmidt;
+    return std::max({nu / 0.75, conductivity / heat, gas.size() > 1 ? species : 0.});
 }
 
 double eddy_viscosity(Subgrid model, const FlowBlock& block, std::size_t axes,

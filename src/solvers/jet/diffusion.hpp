@@ -27,6 +27,14 @@ class Diffusion {
     RowBuffers rows_;
 };
 
+/// Set viscosity and conductivity of a gas with `transport` in a box of cells.
+void set_transport(const Gas& gas, const FlowBlock& block, const Box<3>& cells,
+                   const View<double>& transport);
+
+/// Return the largest diffusivity of momentum, heat and species in a cell.
+[[nodiscard]] double largest_diffusivity(const Gas& gas, const FlowBlock& block,
+                                         const Index<3>& cell);
+
 /// Return the eddy viscosity over the density, for a velocity gradient `g[3 * i + j]` (the
 /// derivative of component i along axis j), in a cell of volume `volume`. Vreman 2004, WALE (Nicoud
 /// & Ducros 1999), sigma (Nicoud et al. 2011).

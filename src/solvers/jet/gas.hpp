@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "solvers/jet/gas/mixture.hpp"
+#include "solvers/jet/gas/transport.hpp"
 
 namespace uzushio::jet {
 
@@ -19,7 +20,7 @@ struct Species {
     double formation_energy = 0; ///< internal energy per mass at temperature zero
 };
 
-/// Mixture of gases with one viscosity: constant, or by Sutherland's law.
+/// Mixture of gases. Its viscosity is constant, or by Sutherland's law, or that of `transport`.
 struct Gas {
     std::vector<Species> species;
     std::shared_ptr<const Mixture> polynomials{}; ///< heat capacities, J, kg, K; null: constant
@@ -27,9 +28,11 @@ struct Gas {
     double reference_temperature = 1;
     double sutherland = -1; ///< Sutherland's temperature; negative: constant viscosity
     double prandtl = 0.72, schmidt = 0.7;
+    std::shared_ptr<const Transport> transport{}; ///< viscosity and conductivity; null: those above
+    double lewis = 0; ///< of `transport`: diffusivity of heat over that of species; 0: Schmidt's
 
     [[nodiscard]] int size() const { return static_cast<int>(species.size()); }
-    [[nodiscard]] bool is_viscous() const { return viscosity > 0; }
+    [[nodiscard]] bool is_viscous() const { return viscosity > 0 || transport; }
     [[nodiscard]] double viscosity_at(double temperature) const {
         if (sutherland < 0)
             return viscosity;

@@ -86,6 +86,8 @@ void JetSolver::prepare_ranks() {
     const domain::Decomposition& all = decomposition();
     primitive_.emplace(all, rank(), domain::FieldSpec{"primitive", primitives, ghosts_});
     sensor_.emplace(all, rank(), domain::FieldSpec{"sensor", 1, 1}, flow_.scheme == Scheme::hybrid);
+    transport_.emplace(all, rank(), domain::FieldSpec{"transport", 2, 1},
+                       flow_.gas.transport != nullptr);
     form_.emplace(comm(), all, rank(), Conserved(flow_.gas.size()).count, geometry(),
                   counted_traffic());
     std::vector<SolverBlock> all_blocks;
@@ -106,6 +108,8 @@ FlowBlock JetSolver::flow_block(const SolverBlock& block) const {
                    .volumes = block.volumes()};
     if (flow_.scheme == Scheme::hybrid)
         flow.sensor = std::as_const(*sensor_).view(block.local());
+    if (flow_.gas.transport)
+        flow.transport = std::as_const(*transport_).view(block.local());
     for (int a = 0; a < flow_.mesh->dimension(); ++a)
         flow.areas[a] = block.areas(static_cast<std::size_t>(a));
     return flow;
@@ -149,6 +153,9 @@ void JetSolver::before_rhs(double) {
         const SolverBlock target = block(b);
         const View<double> view = primitive_->view(b);
         set_primitives(flow_.gas, target.field(conserved_name), view.box(), view);
+        if (flow_.gas.transport)
+            set_transport(flow_.gas, flow_block(target), transport_->view(b).box(),
+                          transport_->view(b));
         if (flow_.scheme == Scheme::hybrid) {
             const View<double> sensor = sensor_->view(b);
             set_sensor(flow_, flow_block(target), sensor.box(), sensor);
@@ -288,13 +295,15 @@ double JetSolver::stable_dt(const SolverBlock& block) {
     set_primitives(flow_.gas, conserved, has_eddies ? primitive.box() : block.cells(), primitive);
     if (first_impossible(block))
         return std::numeric_limits<double>::quiet_NaN();
+    const FlowBlock flow = flow_block(block);
+    if (flow_.gas.transport)
+        set_transport(flow_.gas, flow, block.cells(), transport_->view(block.local()));
     const View<const double> volumes = block.volumes();
     const View<const double> centres = block.centres();
     double fastest = 0;
     const auto axes = static_cast<std::size_t>(flow_.mesh->dimension());
     const bool diffuses = Diffusion::is_needed(flow_);
     domain::for_indices(block.cells(), [&](const Index<3>& at) {
-        const double rho = primitive(at, Primitive::density);
         const double sound = sound_speed(primitive, at);
         double rate = 0, squares = 0, acceleration = 0;
         for (std::size_t a = 0; a < axes; ++a) {
@@ -316,18 +325,15 @@ double JetSolver::stable_dt(const SolverBlock& block) {
         // Positive root of rate^2 - (u/h) rate - f/h: a cell is passed at u + f dt.
         rate = 0.5 * (rate + std::sqrt(rate * rate + 4 * acceleration / volumes(at)));
         if (diffuses) {
-            // The largest of the diffusivities of momentum, heat and species, by Gershgorin.
-            const double least = std::min({0.75, flow_.gas.prandtl / 1.7, flow_.gas.schmidt});
-            const double nu = flow_.gas.viscosity_at(primitive(at, Primitive::temperature)) / rho;
-            double diffusivity = nu / least;
+            double fastest_diffusion = largest_diffusivity(flow_.gas, flow, at);
             if (has_eddies) {
                 // The eddy viscosity grows with the strain: a change of it diffuses twice as fast.
                 const double least_of_eddies =
                     std::min({0.5, flow_.subgrid_prandtl / 1.7, flow_.subgrid_schmidt});
-                diffusivity +=
-                    eddy_viscosity(flow_.subgrid, flow_block(block), axes, at) / least_of_eddies;
+                fastest_diffusion +=
+                    eddy_viscosity(flow_.subgrid, flow, axes, at) / least_of_eddies;
             }
-            rate += 2 * diffusivity * squares / (volumes(at) * volumes(at));
+            rate += 2 * fastest_diffusion * squares / (volumes(at) * volumes(at));
         }
         for (const Sponge& sponge : flow_.sponges)
             rate += damping(sponge, {centres(at, 0), centres(at, 1), centres(at, 2)});
@@ -410,7 +416,8 @@ void JetSolver::add_own(const domain::Decomposition& decomposition,
         std::int64_t values = 0;
         for (const int id : decomposition.blocks_of(rank))
             values += decomposition.block(id).cells.grown(flow_.mesh->layers(ghosts_)).volume() *
-                      (primitives + (flow_.scheme == Scheme::hybrid ? 1 : 0));
+                      (primitives + (flow_.scheme == Scheme::hybrid ? 1 : 0) +
+                       (flow_.gas.transport ? 2 : 0));
         largest = std::max(largest, values);
     }
     estimate.bytes += largest * static_cast<std::int64_t>(sizeof(double));

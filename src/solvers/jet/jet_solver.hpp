@@ -67,7 +67,7 @@ class JetSolver : public domain::BlockSolver {
     Convection convection_;
     Diffusion diffusion_;
     int ghosts_;
-    std::optional<domain::Field<double>> primitive_, sensor_;
+    std::optional<domain::Field<double>> primitive_, sensor_, transport_;
     std::optional<domain::FluxForm> form_;
 };
 

@@ -113,6 +113,11 @@ class Gas(Section):
         "molar masses: built-in (N2, O2, H2, H2O, He, Ar, CO2), or a file in Cantera's format; SI "
         "units; null: calorically perfect gases",
     )
+    transport: Literal["sutherland", "kinetic-theory"] = Field(
+        "sutherland",
+        description="viscosity and conductivity: sutherland, of all species alike, from the keys "
+        "below; kinetic-theory, of each species of `data`, mixed by Wilke's rule",
+    )
     viscosity: NotNegative = Field(
         0.0, description="dynamic viscosity at `reference_temperature`; 0: inviscid"
     )
@@ -120,8 +125,17 @@ class Gas(Section):
     sutherland: NotNegative | None = Field(
         None, description="Sutherland's temperature, 110.4 K for air; null: constant viscosity"
     )
-    prandtl: Positive = Field(0.72, description="viscosity over thermal diffusivity")
-    schmidt: Positive = Field(0.7, description="viscosity over the diffusivity of species")
+    prandtl: Positive | None = Field(
+        None,
+        description="viscosity over thermal diffusivity; null: 0.72, or conductivities by "
+        "kinetic theory",
+    )
+    schmidt: Positive | None = Field(
+        None, description="viscosity over the diffusivity of species; null: 0.7, or of `lewis`"
+    )
+    lewis: Positive | None = Field(
+        None, description="thermal diffusivity over that of species, instead of `schmidt`"
+    )
 
     @model_validator(mode="after")
     def _number_fits(self) -> Self:
@@ -138,6 +152,14 @@ class Gas(Section):
                 )
         for name, species in self.species.items():
             self._check_species(name, species)
+        if self.schmidt is not None and self.lewis is not None:
+            raise SettingsError("give either 'schmidt' or 'lewis'", ("lewis",))
+        if self.transport == "kinetic-theory":
+            if self.data is None:
+                raise SettingsError("kinetic-theory needs gas.data", ("transport",))
+            for key in ("viscosity", "reference_temperature", "sutherland"):
+                if key in self.model_fields_set:
+                    raise SettingsError("has no effect with transport kinetic-theory", (key,))
         return self
 
     def _check_species(self, name: str, species: Species) -> None:
@@ -156,6 +178,15 @@ class Gas(Section):
         from uzushio.solvers.jet.mixture import BUILT_IN, mixture
 
         return mixture([*self.species], BUILT_IN if self.data.name == "built-in" else self.data)
+
+    def kinetic_theory(self) -> Any:
+        """Return the laws of kinetic theory, or None; raises `SettingsError`."""
+        if self.transport == "sutherland" or self.data is None:
+            return None
+        from uzushio.solvers.jet.mixture import BUILT_IN, kinetic_transport
+
+        path = BUILT_IN if self.data.name == "built-in" else self.data
+        return kinetic_transport([*self.species], path, self.prandtl)
 
 
 class State(Section):

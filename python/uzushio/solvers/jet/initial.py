@@ -45,7 +45,7 @@ class InitialStates:
         """
         states = np.empty((len(self._values), *centres.shape[1:]))
         for number, (name, value) in enumerate(self._values.items()):
-            scripted = self._script.values(name, centres)
+            scripted = self._script.values(name, tuple(centres))
             states[number] = value if scripted is None else scripted
             if name in ("u", "v", "w"):
                 states[number] += self._noise(zone, "uvw".index(name), extents, box)

@@ -131,6 +131,7 @@ def _gas(gas: Gas) -> Any:
     core = _core.jet
     polynomials = gas.polynomials()
     species = [] if polynomials else gas.species.items()
+    prandtl = gas.prandtl or 0.72
     return core.Gas(
         [
             core.Species(name, one.constant, one.constant / (one.gamma - 1.0), one.formation_energy)
@@ -139,9 +140,11 @@ def _gas(gas: Gas) -> Any:
         viscosity=gas.viscosity,
         reference_temperature=gas.reference_temperature,
         sutherland=-1.0 if gas.sutherland is None else gas.sutherland,
-        prandtl=gas.prandtl,
-        schmidt=gas.schmidt,
+        prandtl=prandtl,
+        schmidt=gas.lewis * prandtl if gas.lewis else gas.schmidt or 0.7,
         polynomials=polynomials,
+        transport=gas.kinetic_theory(),
+        lewis=gas.lewis or 0.0,
     )
 
 
