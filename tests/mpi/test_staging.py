@@ -58,8 +58,10 @@ def test_published_values_are_read(engine: str, tmp_path: Path) -> None:
         first, second = published.blocks
         assert (first.id, second.id, second.rank) == (7, 9, 0)
         np.testing.assert_array_equal(second.values("u"), u[2:])
-        np.testing.assert_array_equal(second.values("u", ghosts=True), ghosts[2:6])
-        assert second.box("u", ghosts=True).start == (1, -1, -1)
+        kept = engine not in ("bp5", "sst")  # ADIOS2's global arrays have no ghosts
+        stored, start = (ghosts[2:6], (1, -1, -1)) if kept else (u[2:], (2, 0, 0))
+        np.testing.assert_array_equal(second.values("u", ghosts=True), stored)
+        assert second.box("u", ghosts=True).start == start
         # SST lets its writer end only after the reader.
         reader.detach()
     writer.close()
@@ -82,7 +84,8 @@ def test_many_blocks_are_put_and_read_in_one_call(engine: str, tmp_path: Path) -
     with staging.attach(contact(engine, tmp_path), **LIMITS) as reader:
         step = reader.next(60.0)
         assert step is not None
-        for with_ghosts in (False, True):
+        # ADIOS2's global arrays have no ghosts.
+        for with_ghosts in (False, *(() if engine in ("bp5", "sst") else (True,))):
             blocks = step.values("u", ghosts=with_ghosts)
             assert list(blocks) == [10, 11, 12, 13]
             for block in step.blocks:

@@ -330,19 +330,6 @@ def test_other_adios2_readers_see_whole_fields_time_and_attributes(
     assert out.splitlines()[-1] == "steps 3"
 
 
-def test_values_in_ghosts_are_those_of_the_owner(tmp_path: Path) -> None:
-    chosen = options(tmp_path, "adios2", "flow", adios2={"kind": "bp5"})
-    with staging.open("flow", None, chosen) as writer:
-        writer.uniform_mesh("box", (2, 2, 2))
-        writer.field("u", "box")
-        writer.block(0, "box", ((0, 0, 0), (2, 2, 2)))
-        with writer.step(0, 0.0):
-            writer.put("u", np.ones((4, 4, 4)), block=0, ghosts=1)
-    with staging.attach(tmp_path / "flow.bp") as reader:
-        (step,) = list(reader)
-        assert step.blocks[0].ghosts["u"] == ((0, 0, 0), (0, 0, 0)), "the engine stores none"
-
-
 @without_mpi
 def test_a_reader_of_several_ranks_without_mpi_in_adios2_is_refused_with_advice(
     peers: Peers, tmp_path: Path
