@@ -11,7 +11,9 @@
 
 #include "bindings/bindings.hpp"
 #include "pipeline/axis_stencil.hpp"
+#include "pipeline/cell_search.hpp"
 #include "pipeline/velocity_gradient.hpp"
+#include "pipeline/vertex_values.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -84,6 +86,54 @@ void differentiate(Quantity quantity, const std::vector<In<T>>& fields,
                                threads);
 }
 
+/// x, y and z of vertices, (z, y, x, 3), contiguous along x.
+using Corners = nb::ndarray<const double, nb::shape<-1, -1, -1, 3>, nb::device::cpu>;
+using Positions = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+
+FieldView<const double> view_of(const Corners& corners) {
+    if (corners.stride(3) != 1 || corners.stride(2) != 3)
+        throw std::invalid_argument("pipeline: vertices of a row are contiguous");
+    return view<const double>(corners);
+}
+
+template <class T>
+void interpolate_to_vertices(const In<T>& cells, const Corners& corners, Offset first,
+                             const Out<T>& out, int threads) {
+    const auto from = view<const T>(cells);
+    const auto to = view<T>(out);
+    const auto vertices = view_of(corners);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        if (vertices.extents[axis] != from.extents[axis] + 1 || first[axis] < 0 ||
+            first[axis] + to.extents[axis] > from.extents[axis] + 1)
+            throw std::invalid_argument("pipeline: the vertices are not those of the cells");
+    const nb::gil_scoped_release unlock;
+    pipeline::interpolate_to_vertices<T>(from, vertices, first, to, threads);
+}
+
+/// Write the cells of positions, z, y and x or -1, and the places in them.
+void find_cells(const Corners& corners, Offset first, Offset cells, const Positions& positions,
+                const nb::ndarray<std::int64_t, nb::shape<-1, 3>, nb::c_contig>& index,
+                const nb::ndarray<double, nb::shape<-1, 3>, nb::c_contig>& share, int threads) {
+    const std::size_t count = positions.shape(0);
+    const auto vertices = view_of(corners);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        if (first[axis] < 0 || first[axis] + cells[axis] >= vertices.extents[axis])
+            throw std::invalid_argument("pipeline: cells have no vertices");
+    if (index.shape(0) != count || share.shape(0) != count)
+        throw std::invalid_argument("pipeline: results need one row for each position");
+    const nb::gil_scoped_release unlock;
+    std::vector<pipeline::Cell> found(count);
+    static_assert(sizeof(std::array<double, 3>) == 3 * sizeof(double));
+    pipeline::find_cells(vertices, first, cells,
+                         {reinterpret_cast<const std::array<double, 3>*>(positions.data()), count},
+                         found, threads);
+    for (std::size_t n = 0; n < count; ++n)
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            index(n, axis) = found[n].index[axis];
+            share(n, axis) = found[n].share[axis];
+        }
+}
+
 template <class T> void bind(nb::module_& module) {
     // Without conversion: it would copy the array.
     module.def("apply_stencil", &apply_stencil<T>, "values"_a.noconvert(), "axis"_a, "stencil"_a,
@@ -91,6 +141,8 @@ template <class T> void bind(nb::module_& module) {
     module.def("differentiate", &differentiate<T>, "quantity"_a, "fields"_a.noconvert(),
                "derivatives"_a, "offset"_a, "out"_a.noconvert(), "mesh"_a.noconvert(),
                "threads"_a = 0);
+    module.def("interpolate_to_vertices", &interpolate_to_vertices<T>, "cells"_a.noconvert(),
+               "corners"_a.noconvert(), "first"_a, "out"_a.noconvert(), "threads"_a = 1);
 }
 
 } // namespace
@@ -104,6 +156,9 @@ void bind_pipeline(nb::module_& module) {
         .value("strain_rate", Quantity::strain_rate)
         .value("q_criterion", Quantity::q_criterion)
         .value("lambda2", Quantity::lambda2);
+    module.def("find_cells", &find_cells, "corners"_a.noconvert(), "first"_a, "cells"_a,
+               "positions"_a.noconvert(), "index"_a.noconvert(), "share"_a.noconvert(),
+               "threads"_a = 1);
     bind<float>(module);
     bind<double>(module);
 }

@@ -14,6 +14,8 @@
 
 #include "bindings/bindings.hpp"
 #include "raycast/cast.hpp"
+#include "raycast/contour.hpp"
+#include "raycast/surface_painter.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -197,6 +199,129 @@ nb::tuple draw(nb::handle given, const std::pair<double, double>& steps, nb::han
     return nb::make_tuple(bounds, statistics.nonfinite_count, statistics.hits, statistics.ranges);
 }
 
+/// x, y and z of vertices, (z, y, x, 3), contiguous along x.
+using Corners = nb::ndarray<const double, nb::shape<-1, -1, -1, 3>, nb::device::cpu>;
+using PixelBytes = nb::ndarray<std::uint8_t, nb::shape<-1, -1, 8>, nb::c_contig, nb::device::cpu>;
+using ColorBytes = nb::ndarray<const std::uint8_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+using raycast::MeshPart;
+using Surface = raycast::TriangleSurface;
+
+/// Return the cells of a mesh; `first` and `cells` are in the order z, y, x.
+MeshPart part_of(const Corners& corners, const std::array<std::ptrdiff_t, 3>& first,
+                 const std::array<std::ptrdiff_t, 3>& cells) {
+    MeshPart part;
+    part.corners = corners.data();
+    part.strides = {corners.stride(1) / 3, corners.stride(0) / 3};
+    if (corners.stride(3) != 1 || corners.stride(2) != 3 || corners.stride(1) % 3 != 0 ||
+        corners.stride(0) % 3 != 0)
+        throw std::invalid_argument("raycast: vertices of a row are contiguous");
+    for (std::size_t a = 0; a < 3; ++a) {
+        part.vertices[a] = static_cast<std::ptrdiff_t>(corners.shape(2 - a));
+        part.first[a] = first[2 - a];
+        part.cells[a] = cells[2 - a];
+        if (part.first[a] < 0 || part.first[a] + part.cells[a] >= part.vertices[a])
+            throw std::invalid_argument("raycast: cells have no vertices");
+    }
+    return part;
+}
+
+std::vector<PointValues> views(const MeshPart& part, const std::vector<Values>& arrays) {
+    std::vector<PointValues> fields;
+    for (const auto& array : arrays) {
+        for (std::size_t a = 0; a < 3; ++a)
+            if (static_cast<std::ptrdiff_t>(array.shape(2 - a)) != part.vertices[a])
+                throw std::invalid_argument("raycast: a field needs a value at each vertex");
+        fields.push_back(view(array));
+    }
+    return fields;
+}
+
+Surface isosurface(const Corners& corners, const std::array<std::ptrdiff_t, 3>& first,
+                   const std::array<std::ptrdiff_t, 3>& cells, const Values& field, double value,
+                   const std::vector<Values>& fields, bool normals, int threads) {
+    const MeshPart part = part_of(corners, first, cells);
+    const auto level = views(part, {field}), others = views(part, fields);
+    const nb::gil_scoped_release unlock;
+    return raycast::isosurface(part, level[0], value, others, normals, threads);
+}
+
+Surface slice(const Corners& corners, const std::array<std::ptrdiff_t, 3>& first,
+              const std::array<std::ptrdiff_t, 3>& cells, const Vector3& origin,
+              const Vector3& normal, const std::vector<Values>& fields, int threads) {
+    const MeshPart part = part_of(corners, first, cells);
+    const auto others = views(part, fields);
+    const nb::gil_scoped_release unlock;
+    return raycast::slice(part, origin, normal, others, threads);
+}
+
+/// Surface with attributes as of `uzushio.raycast.SurfacePaint`.
+using Painted = std::tuple<const Surface*, nb::object>;
+
+void paint(const std::vector<Painted>& surfaces, nb::handle view, const PixelBytes& image,
+           int threads) {
+    static_assert(sizeof(raycast::DepthPixel) == 8);
+    std::vector<std::pair<const Surface*, raycast::Paint>> painted;
+    for (const auto& [surface, given] : surfaces) {
+        raycast::Paint how;
+        how.color = get<std::array<std::uint8_t, 4>>(given, "color");
+        how.field = get<int>(given, "values");
+        if (how.field >= static_cast<int>(surface->values.size()))
+            throw std::invalid_argument("raycast: the surface has no such values");
+        if (how.field >= 0) {
+            const auto table = get<ColorBytes>(given, "table");
+            if (table.shape(0) < 4)
+                throw std::invalid_argument("raycast: a table of colours has four rows at least");
+            how.table.resize(table.shape(0));
+            std::copy_n(table.data(), 4 * how.table.size(), how.table[0].data());
+        }
+        how.low = get<double>(given, "low");
+        how.high = get<double>(given, "high");
+        how.logarithmic = get<bool>(given, "logarithmic");
+        how.lit = get<bool>(given, "lit");
+        painted.emplace_back(surface, std::move(how));
+    }
+    const auto camera = camera_of(view);
+    auto* pixels = reinterpret_cast<raycast::DepthPixel*>(image.data());
+    const nb::gil_scoped_release unlock;
+    raycast::paint(painted, camera, static_cast<int>(image.shape(1)),
+                   static_cast<int>(image.shape(0)), pixels, threads);
+}
+
+/// Return rows of numbers of a surface as an array, which keeps the surface.
+template <class T, class Rows> auto rows_of(nb::handle surface, const Rows& rows) {
+    return nb::ndarray<nb::numpy, const T, nb::ndim<2>>(rows.data(), {rows.size(), 3}, surface);
+}
+
+void bind_surfaces(nb::module_& module) {
+    nb::class_<Surface>(module, "Surface")
+        .def_prop_ro("points",
+                     [](nb::handle surface) {
+                         return rows_of<double>(surface, nb::cast<Surface&>(surface).points);
+                     })
+        .def_prop_ro("normals",
+                     [](nb::handle surface) {
+                         return rows_of<float>(surface, nb::cast<Surface&>(surface).normals);
+                     })
+        .def_prop_ro("triangles",
+                     [](nb::handle surface) {
+                         return rows_of<std::uint32_t>(surface,
+                                                       nb::cast<Surface&>(surface).triangles);
+                     })
+        .def("values",
+             [](nb::handle surface, std::size_t field) {
+                 const auto& values = nb::cast<Surface&>(surface).values.at(field);
+                 return nb::ndarray<nb::numpy, const double, nb::ndim<1>>(values.data(),
+                                                                          {values.size()}, surface);
+             })
+        .def("clip", &raycast::clip, "origin"_a, "normal"_a);
+    module.def("isosurface", &isosurface, "corners"_a.noconvert(), "first"_a, "cells"_a,
+               "field"_a.noconvert(), "value"_a, "fields"_a.noconvert(), "normals"_a,
+               "threads"_a = 1);
+    module.def("slice", &slice, "corners"_a.noconvert(), "first"_a, "cells"_a, "origin"_a,
+               "normal"_a, "fields"_a.noconvert(), "threads"_a = 1);
+    module.def("paint", &paint, "surfaces"_a, "camera"_a, "image"_a.noconvert(), "threads"_a = 1);
+}
+
 } // namespace
 
 void bind_raycast(nb::module_& module) {
@@ -208,6 +333,7 @@ void bind_raycast(nb::module_& module) {
                "depth"_a.none(), "threads"_a, "check"_a.none(),
                "Draw a Scene into memory; `steps` are its maximum lengths of segments. Return "
                "bounds, number of non-finite values, hits and ranges of the layers.");
+    bind_surfaces(module);
 }
 
 } // namespace uzushio::bindings

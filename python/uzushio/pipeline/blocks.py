@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from uzushio.domain.axes import Lines
 from uzushio.pipeline.need import Part
 from uzushio.pipeline.stream import Grid
+from uzushio.pipeline.vertex_values import positions_of
 from uzushio.raycast import Block
+from uzushio.raycast.surface import CurvilinearBlock
 from uzushio.render.plates import thickened
 
 
@@ -39,3 +43,26 @@ def block_of(part: Part) -> Block:
         (part.cells.start, [int(n) for n in cells]),
         {name: np.broadcast_to(values, shape) for name, values in fields.items()},
     )
+
+
+def curvilinear_block(part: Part, names: Mapping[str, str]) -> CurvilinearBlock:
+    """Make a block of a part with values at vertices.
+
+    Args:
+        part: the part; its grid may have straight lines.
+        names: names of the fields in the block, by those in the part.
+    """
+    if part.corners is None:
+        corners = positions_of(part.grid, part.stored)
+    else:
+        corners = part.corners.astype(np.float64, copy=False)
+    if corners.strides[2:] != (3 * corners.itemsize, corners.itemsize):
+        corners = np.ascontiguousarray(corners)
+    fields = {
+        names[name]: values
+        if values.dtype in (np.float32, np.float64)
+        else values.astype(np.float64)
+        for name, values in part.fields.items()
+    }
+    first = tuple(a - b for a, b in zip(part.cells.start, part.stored.start, strict=True))
+    return CurvilinearBlock(corners, fields, first, part.cells.count)

@@ -12,7 +12,7 @@ import numpy as np
 from uzushio._base.parallel.sync import collective
 from uzushio.domain.axes import bounds_of
 from uzushio.errors import PipelineError, RenderError
-from uzushio.pipeline.blocks import block_of, lines_of
+from uzushio.pipeline.blocks import block_of, curvilinear_block, lines_of
 from uzushio.pipeline.context import Context, PartSource, Setup
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.stream import Grid, Stream
@@ -65,7 +65,8 @@ class Drawing:
     notes: set[str] = field(default_factory=set)
     _needs: Sequence[Need] = ()
     _by_vtk: bool = False
-    _renderers: dict[tuple[int, ...], Renderer | MeshRenderer] = field(default_factory=dict)
+    _by_surfaces: bool = False
+    _renderers: dict[tuple[Any, ...], Renderer | MeshRenderer] = field(default_factory=dict)
     _limits: LimitTracker = field(default_factory=LimitTracker)
     _limits_before: tuple[int, dict[Hashable, Range]] | None = None
     _blocks: tuple[PartSource, list[Block]] | None = None
@@ -101,7 +102,7 @@ class Drawing:
         if not parts:
             raise PipelineError("a view needs a layer that shows a field")
         meshes = [stream.grid_of(names[0]).mesh.name for names in parts]
-        self._by_vtk, self._blocks = False, None
+        self._by_vtk, self._by_surfaces, self._blocks = False, False, None
         self._drop_surfaces()
         self._needs = [self._need(names, stream, meshes) for names in parts]
         return self._needs
@@ -159,14 +160,27 @@ class Drawing:
                     f"the coordinates of the mesh {grid.mesh} along {axis} do not increase, and "
                     "pictures need meshes with increasing coordinates"
                 )
+        from uzushio.render.vtk_filters import meshes_of
+
         self._check_camera_and_font(grid)
-        by_vtk = len(meshes) > 1 or any(isinstance(layer, MeshLayer) for layer in self.view.layers)
-        if grid.coordinates is None or by_vtk:
-            self._check_layers(names, grid, meshes, by_cells)
-            self._by_vtk = True
-            if by_cells:
+        by_vtk = flat > 0 or any(isinstance(layer, MeshLayer) for layer in self.view.layers)
+        if grid.coordinates is None or len(meshes) > 1 or by_vtk:
+            for layer in self.view.layers:
+                meshes_of(layer, dict.fromkeys(meshes))
+            surfaces = [layer for layer in self.view.layers if isinstance(layer, IsosurfaceLayer)]
+            if by_vtk:
+                self._by_vtk = True
+            else:
+                self._by_surfaces = True
+            if by_cells and by_vtk and not surfaces:
                 return Need(tuple(names), corners=True)
-            return Need(tuple(names), cells=True, periodic_cells=True)
+            return Need(
+                tuple(names),
+                ghosts=int(any(layer.lighting for layer in surfaces)),
+                cells=True,
+                periodic_cells=not by_cells,
+                vertices=by_cells,
+            )
         solid = [layer for layer in self.shown.layers if not isinstance(layer, SliceLayer)]
         lit = any(
             (isinstance(layer, IsosurfaceLayer) and layer.lighting)
@@ -195,21 +209,6 @@ class Drawing:
         except RenderError as error:
             raise PipelineError(f"font: {str(error).rstrip('.')}") from error
 
-    def _check_layers(
-        self, names: Sequence[str], grid: Grid, meshes: Sequence[str], by_cells: bool
-    ) -> None:
-        """Raise `PipelineError` or `RenderError` if VTK cannot draw a layer of these meshes."""
-        from uzushio.render.vtk_filters import meshes_of
-
-        for layer in self.view.layers:
-            if isinstance(layer, IsosurfaceLayer) and by_cells:
-                raise PipelineError(
-                    f"isosurfaces of the mesh {grid.mesh}, which is curvilinear or one of several, "
-                    f"take fields at its vertices, and {names[0]} is at its elements; publish it "
-                    "at the vertices, or draw slices"
-                )
-            meshes_of(layer, dict.fromkeys(meshes))
-
     def _with_units(self, context: Context) -> View:
         """Return the view as it is drawn, with the units of the stream where it gives none."""
         self.shown = self._with_bodies(context.stream)
@@ -236,7 +235,9 @@ class Drawing:
             self._limits_before = context.index, self._limits.state()
         self._limits.restore(self._limits_before[1])
         picture = (
-            self._draw_with_vtk(context) if self._by_vtk else self._draw_with_ray_caster(context)
+            self._draw_surfaces(context)
+            if self._by_vtk or self._by_surfaces
+            else self._draw_with_ray_caster(context)
         )
         if picture is not None:
             self.pictures += 1
@@ -259,8 +260,9 @@ class Drawing:
 
     def _renderer(self) -> Any:
         """Return the renderer of pictures of the view's size; few are kept (collective)."""
-        samples = max(2, self.view.samples) if self._by_vtk else self.view.samples
-        key = (*self.view.size, samples, self._by_vtk)
+        by_meshes = self._by_vtk or self._by_surfaces
+        samples = max(2, self.view.samples) if by_meshes else self.view.samples
+        key = (*self.view.size, samples, self._by_vtk, self._by_surfaces)
         renderer = self._renderers.pop(key, None)
         if renderer is None:
             if len(self._renderers) == _MAX_RENDERERS:
@@ -272,10 +274,10 @@ class Drawing:
                 "sections": self.setup.sections,
                 "check": self.setup.check,
             }
-            if self._by_vtk:
+            if by_meshes:
                 from uzushio.render.mesh_renderer import MeshRenderer
 
-                renderer = MeshRenderer(comm, *size, **more)
+                renderer = MeshRenderer(comm, *size, **more, vtk=self._by_vtk)
             else:
                 from uzushio.render.renderer import Renderer
 
@@ -303,8 +305,8 @@ class Drawing:
         )
         return done
 
-    def _draw_with_vtk(self, context: Context) -> Picture | None:
-        """Draw by VTK."""
+    def _draw_surfaces(self, context: Context) -> Picture | None:
+        """Draw surfaces of curvilinear or several meshes."""
         renderer, sections = self._renderer(), PictureSections(self.setup.sections)
         try:
             if self._surfaces is None or self._surfaces[0] is not context.values:
@@ -327,12 +329,26 @@ class Drawing:
         from uzushio.pipeline.vtk_view import VtkView
 
         self._drop_surfaces()
+        if self._by_surfaces:
+            with collective(context.comm):
+                blocks = {
+                    need.grid(context.stream).mesh.name: [
+                        curvilinear_block(
+                            part, dict(zip(need.fields, self.view.fields(), strict=True))
+                        )
+                        for part in context.parts(need)
+                        if part.cells.size
+                    ]
+                    for need in self._needs
+                }
+            self._surfaces = context.values, renderer.surfaces(self.view, blocks), []
+            return
         views: dict[str, list[VtkView]] = {}
         try:
             with collective(context.comm):
                 for need in self._needs:
                     names = dict(zip(need.fields, self.view.fields(), strict=True))
-                    views[context.stream.grid_of(need.fields[0]).mesh.name] = [
+                    views[need.grid(context.stream).mesh.name] = [
                         VtkView(part, names, need.corners)
                         for part in context.parts(need)
                         if need.corners or part.cells.size

@@ -25,6 +25,7 @@ from uzushio.pipeline.nodes import (
 )
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Grid, Stream, components_of
+from uzushio.pipeline.vertex_values import VertexValues
 
 #: Maximum extrapolation of a field of a staggered grid, in spacings.
 _BEYOND = 1.5
@@ -144,8 +145,13 @@ class Graph:
             raise PipelineError(f"'{expression.text}' names no field")
         return fields
 
-    def on_grid(self, name: str, grid: Grid) -> str:
+    def on_grid(self, name: str, grid: Grid, at_vertices: bool = False) -> str:
         """Return the name of a field on a grid: of an interpolated field if it is on another one.
+
+        Args:
+            name: name of the field.
+            grid: grid of the result.
+            at_vertices: whether values of elements are those of `Need.vertices`.
 
         Raises:
             PipelineError: the field cannot be interpolated to the grid.
@@ -153,10 +159,12 @@ class Graph:
         quantity = self.stream.quantity(name)
         if quantity.grid == grid.name:
             return name
-        key = f"{name} on {grid.name}"
+        source = self.stream.grids[quantity.grid]
+        at_vertices = at_vertices and source.of_elements and source.mesh.name == grid.mesh.name
+        key = f"{name} at the vertices" if at_vertices else f"{name} on {grid.name}"
         if key not in self.nodes:
-            source = self.stream.grids[quantity.grid]
-            _require_near(name, source, grid)
+            if not at_vertices:
+                _require_near(name, source, grid)
             dtype = floating(quantity.dtype)
             made = replace(
                 quantity,
@@ -166,7 +174,11 @@ class Graph:
                 dtype=dtype,
                 derived=False,
             )
-            self.nodes[key] = Resampled(made, grid, name, source)
+            self.nodes[key] = (
+                VertexValues(made, grid, name, source)
+                if at_vertices
+                else Resampled(made, grid, name, source)
+            )
         return key
 
     def boxes(self, wanted: Iterable[tuple[str, Box]]) -> dict[str, Box]:
@@ -188,8 +200,8 @@ class Graph:
         """
         names = set[str]()
         for need in needs:
-            grid = self.stream.grid_of(need.fields[0])
-            names |= {self.on_grid(name, grid) for name in need.fields}
+            grid = need.grid(self.stream)
+            names |= {self.on_grid(name, grid, need.vertices) for name in need.fields}
             names |= {name for name in (need.corner_field(grid),) if name is not None}
         return names
 

@@ -11,7 +11,7 @@ from uzushio.domain.box import Box
 
 if TYPE_CHECKING:
     from uzushio.domain.axes import Lines
-    from uzushio.pipeline.stream import Grid
+    from uzushio.pipeline.stream import Grid, Stream
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Need:
         region: indices of the grid; None for all.
         corners: for elements of a curvilinear mesh: whether the parts hold the coordinates of
             their vertices. Those of vertices always do.
+        vertices: whether values of elements are interpolated to the vertices of their mesh. A
+            vertex that several meshes share has the same value in each. Not with `corners`.
     """
 
     fields: tuple[str, ...]
@@ -41,6 +43,12 @@ class Need:
     periodic_cells: bool = False
     region: Box | None = None
     corners: bool = False
+    vertices: bool = False
+
+    def grid(self, stream: Stream) -> Grid:
+        """Return the grid of the values."""
+        grid = stream.grid_of(self.fields[0])
+        return stream.vertex_grid(grid) if self.vertices else grid
 
     def corner_field(self, grid: Grid) -> str | None:
         """Return the field with the coordinates of the parts' corners, if they hold them."""

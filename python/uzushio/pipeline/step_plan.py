@@ -78,8 +78,8 @@ def plan_step(
     """
     by_grid: dict[str, list[tuple[Need, list[str]]]] = {}
     for need in needs:
-        grid = graph.stream.grid_of(need.fields[0])
-        names = [graph.on_grid(name, grid) for name in need.fields]
+        grid = need.grid(graph.stream)
+        names = [graph.on_grid(name, grid, need.vertices) for name in need.fields]
         by_grid.setdefault(grid.name, []).append((need, names))
     step_plan = StepPlan([])
     for name, wanted in by_grid.items():

@@ -273,6 +273,11 @@ class Stream:
         """Return the grid of a quantity; raises `PipelineError` for an unknown name."""
         return self.grids[self.quantity(name).grid]
 
+    def vertex_grid(self, grid: Grid) -> Grid:
+        """Return the vertices of a grid's mesh as a grid."""
+        vertices = Grid(grid.mesh, "vertex", grid.periodic, repeats=True)
+        return self.grids.setdefault(vertices.name, vertices)
+
 
 def content_key(step: Step) -> object:
     """Return a key that is equal for steps with the same meshes, fields and periodic axes."""

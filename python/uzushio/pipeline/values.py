@@ -17,6 +17,7 @@ from uzushio.pipeline.nodes import BoxValues
 from uzushio.pipeline.periodic_wrap import PeriodicWrap
 from uzushio.pipeline.step_plan import StepPlan, own_boxes
 from uzushio.pipeline.tiles import stored_box
+from uzushio.pipeline.vertex_values import VertexValues, join
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
@@ -241,15 +242,36 @@ class StepValues:
                 if kept is not None and last_use[other] == name and other not in kept:
                     for tile_values in self._tile_values:
                         tile_values.pop(other, None)
-        if self._comm.allreduce(len(failed)):
+        if not self._comm.allreduce(len(failed)):
+            self._join(names)
+        else:
             for rank_failures in self._comm.allgather(failed):
                 self._failures |= rank_failures
+
+    def _join(self, names: Sequence[str]) -> None:
+        """Give vertices that several meshes share the same value in each (collective)."""
+        stream, nodes = self._graph.stream, self._graph.nodes
+        fields: dict[str, list[str]] = {}
+        for name in names:
+            if isinstance(nodes[name], VertexValues):
+                fields.setdefault(stream.short_name(nodes[name].of[0]), []).append(name)
+        meshes = sorted({grid.mesh.name for grid in stream.grids.values()})
+        for of_field in fields.values():
+            places = [
+                node.place(meshes.index(node.grid.mesh.name), tile.points, tile_values, name)
+                for (_, tile, boxes), tile_values in zip(
+                    self._plan.tiles, self._tile_values, strict=True
+                )
+                for name in of_field
+                if name in boxes and isinstance(node := nodes[name], VertexValues)
+            ]
+            join(self._comm, places)
 
     def parts(self, need: Need) -> list[Part]:
         """Return this rank's parts of a loaded need; raises `PipelineError` on all ranks."""
         graph = self._graph
-        grid = graph.stream.grid_of(need.fields[0])
-        names = {name: graph.on_grid(name, grid) for name in need.fields}
+        grid = need.grid(graph.stream)
+        names = {name: graph.on_grid(name, grid, need.vertices) for name in need.fields}
         for name in names.values():
             if name in self._failures:
                 raise PipelineError(f"{self._failures[name]}.")

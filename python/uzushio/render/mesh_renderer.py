@@ -1,4 +1,4 @@
-"""Pictures of meshes of any kind on many ranks, drawn by VTK and composited by depth."""
+"""Pictures of meshes of any kind on many ranks, composited by depth."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from uzushio._base.parallel.sync import collective, minimum
 from uzushio.compositing import Compositor
 from uzushio.domain.axes import Bounds
 from uzushio.errors import UzushioError
+from uzushio.raycast.surface import CurvilinearBlock, Surface
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
+from uzushio.render.block_surfaces import SurfacePicker, block_surfaces, paint_surfaces
 from uzushio.render.casting import ColorScale, LayerRange, layer_range
 from uzushio.render.colors import rgba
 from uzushio.render.errors import render_errors
@@ -58,13 +60,18 @@ class MeshSurfaces:
     nan_count: int
 
     @cached_property
-    def picker(self) -> Picker:
+    def picker(self) -> Picker | SurfacePicker:
         """Search for the first point of this rank's surfaces on a ray."""
-        return Picker([dataset for layer in self.layer_data for dataset in layer])
+        data = [dataset for layer in self.layer_data for dataset in layer]
+        own = any(isinstance(dataset, Surface) for dataset in data)
+        return SurfacePicker(data) if own else Picker(data)
 
 
 class MeshRenderer:
-    """Renderer of pictures of one size, of VTK meshes distributed over ranks.
+    """Renderer of pictures of one size, of meshes distributed over ranks.
+
+    VTK draws its data sets, and this project's own code slices and isosurfaces of
+    `CurvilinearBlock`s.
 
     All methods are collective. Surfaces are opaque: the nearest one is visible. The picture is that
     of the whole mesh except for pixels along the rims of parts; parts with ghost cells
@@ -83,6 +90,7 @@ class MeshRenderer:
         limits: State of colours that follow the values; None: a new one.
         sections: Monitor of the sections of all pictures; None: a new one.
         check: Called before each layer; an exception that it raises is one of all ranks.
+        vtk: Whether meshes are VTK data sets; otherwise blocks, which need no VTK.
 
     Raises:
         RenderError: VTK is missing or cannot draw without a screen, on all ranks.
@@ -100,12 +108,14 @@ class MeshRenderer:
         limits: LimitTracker | None = None,
         sections: SectionMonitor | None = None,
         check: Callable[[], None] | None = None,
+        vtk: bool = True,
     ) -> None:
         if not 1 <= samples <= 4:
             raise ValueError(f"a pixel has 1 to 4 samples along a side, not {samples}")
         self.width, self.height, self.root = width, height, root
         self._comm = comm
-        self._kind = _window_of_the_node(comm)
+        self._vtk = vtk
+        self._kind = _window_of_the_node(comm) if vtk else ""
         self._window: VtkWindow | None = None
         self._compositor = Compositor(
             comm,
@@ -184,7 +194,8 @@ class MeshRenderer:
             layer_data = []
             for layer, meshes in zip(view.layers, data, strict=True):
                 self._check()
-                layer_data.append(surfaces(layer, meshes, bounds or extent))
+                surfaces_of = surfaces if self._vtk else block_surfaces
+                layer_data.append(surfaces_of(layer, meshes, bounds or extent))
             pairs = zip(view.layers, layer_data, strict=True)
             ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
         everywhere = self._comm.allgather([bool(of_layer) for of_layer in layer_data])
@@ -245,10 +256,6 @@ class MeshRenderer:
 
     def _draw(self, caption: Caption, layer_data: list[list[Any]], extent: Bounds) -> None:
         view = caption.view
-        if self._window is None:
-            self._window = VtkWindow(
-                self._samples * self.width, self._samples * self.height, self._kind
-            )
         parts = [
             replace(
                 _part(layer, data_set, caption.scales.get(number), view.ink, self._samples),
@@ -259,6 +266,13 @@ class MeshRenderer:
             )
             for data_set in data_of_layer
         ]
+        if not self._vtk:
+            paint_surfaces(parts, caption.camera, self._compositor.canvas())
+            return
+        if self._window is None:
+            self._window = VtkWindow(
+                self._samples * self.width, self._samples * self.height, self._kind
+            )
         pairs = zip(caption.bounds, extent, strict=True)
         a, b, c = ((min(p[0], q[0]), max(p[1], q[1])) for p, q in pairs)
         self._window.draw(
@@ -353,7 +367,12 @@ def _notes(view: View, meshes: MeshSurfaces) -> Iterator[str]:
 
 def _extent(data: list[Any]) -> Bounds:
     """Return the bounds of data sets along x, y and z; (inf, -inf) if there are none."""
-    ends = np.array([data_set.GetBounds() for data_set in data]).reshape(-1, 3, 2)
+    ends = np.array(
+        [
+            data_set.bounds if isinstance(data_set, CurvilinearBlock) else data_set.GetBounds()
+            for data_set in data
+        ]
+    ).reshape(-1, 3, 2)
     x, y, z = (merged([(float(lo), float(hi)) for lo, hi in ends[:, axis]]) for axis in range(3))
     return x, y, z
 

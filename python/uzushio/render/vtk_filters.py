@@ -57,7 +57,8 @@ def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
         if isinstance(layer, SliceLayer):
             plane = layer.plane(bounds)
             lies_in = _lies_in(mesh, *plane)
-            pieces.append(mesh if lies_in else _slice(mesh, *_inside(mesh, bounds, *plane)))
+            ends = np.reshape(mesh.GetBounds(), (3, 2))
+            pieces.append(mesh if lies_in else _slice(mesh, *plane_inside(ends, bounds, *plane)))
         elif isinstance(layer, IsosurfaceLayer):
             pieces.append(_isosurface(mesh, layer))
         else:
@@ -73,11 +74,11 @@ def _lies_in(mesh: Any, origin: Any, normal: Any) -> bool:
     return bool(mesh.GetNumberOfPoints() and np.abs(distances).max() <= 1e-9 * size)
 
 
-def _inside(mesh: Any, bounds: Bounds, origin: Any, normal: Any) -> tuple[Any, Any]:
+def plane_inside(ends: Any, bounds: Bounds, origin: Any, normal: Any) -> tuple[Any, Any]:
     """Return a plane in a side of the domain moved into a mesh; VTK's cutter finds some sides only.
 
     Args:
-        mesh: data set with points.
+        ends: ends of the mesh along x, y, z.
         bounds: ends of the domain along x, y, z.
         origin: point of the plane.
         normal: normal of the plane.
@@ -85,7 +86,7 @@ def _inside(mesh: Any, bounds: Bounds, origin: Any, normal: Any) -> tuple[Any, A
     unit = np.array(normal, float) / np.linalg.norm(normal)
     size = float(np.linalg.norm(np.ptp(bounds, axis=1)))
     of_domain = _distances(bounds, origin, unit)
-    of_mesh = _distances(np.reshape(mesh.GetBounds(), (3, 2)), origin, unit)
+    of_mesh = _distances(ends, origin, unit)
     for domain_end, mesh_end, inward in zip(of_domain, of_mesh, (1.0, -1.0), strict=True):
         # The ends of a mesh may be of single precision.
         if max(abs(domain_end), abs(mesh_end)) <= _TOUCHING * size:

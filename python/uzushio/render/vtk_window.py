@@ -21,6 +21,7 @@ from uzushio.compositing import DEPTH_PIXEL
 from uzushio.domain.axes import Bounds
 from uzushio.errors import RenderError
 from uzushio.raycast import Camera, ColorTable, default_threads
+from uzushio.raycast.surface import CurvilinearBlock, Surface
 from uzushio.render.cameras import Vector
 from uzushio.render.colors import RGBA
 
@@ -94,7 +95,7 @@ class MeshPart:
     """A rank's part of one layer, and its appearance.
 
     Attributes:
-        data: A `vtkDataSet` of any kind.
+        data: A `vtkDataSet` of any kind, or a `Surface`.
         color: One colour, or None for the colours of `table`.
         field: Name of the array of values for colours, one for each point or cell.
         table: Colours of the values.
@@ -239,6 +240,8 @@ def data_sets(data: Any) -> list[Any]:
         return []
     if isinstance(data, list | tuple):
         return [leaf for item in data for leaf in data_sets(item)]
+    if isinstance(data, CurvilinearBlock):
+        return [data]
     if data.IsA("vtkCompositeDataSet"):
         tree = data.NewIterator()
         leaves = []
@@ -256,6 +259,8 @@ def values_of(data: Any, name: str) -> tuple[NDArray[Any], bool]:
     Raises:
         RenderError: The field is missing, or has more than one component.
     """
+    if isinstance(data, Surface):
+        return data.values(name), True
     for attributes, at_points in ((data.GetPointData(), True), (data.GetCellData(), False)):
         array = attributes.GetArray(name)
         if array is None:
