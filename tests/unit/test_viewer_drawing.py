@@ -335,13 +335,13 @@ def test_the_first_view_of_curvilinear_zones_shows_their_field(
 def test_another_camera_cuts_curvilinear_meshes_not_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from uzushio.render import vtk_filters
+    from uzushio.render import block_surfaces
 
     cuts: list[object] = []
-    cut = vtk_filters._slice
+    cut = block_surfaces.slice_surface
     monkeypatch.setattr(
-        vtk_filters,
-        "_slice",
+        block_surfaces,
+        "slice_surface",
         lambda *given: cuts.append(given) or cut(*given),  # type: ignore[func-returns-value]
     )
     path = tmp_path / "bent.zarr"

@@ -105,6 +105,7 @@ class Drawing:
         self._by_vtk, self._by_surfaces, self._blocks = False, False, None
         self._drop_surfaces()
         self._needs = [self._need(names, stream, meshes) for names in parts]
+        self._by_surfaces &= not self._by_vtk  # flat meshes beside others
         return self._needs
 
     def _with_bodies(self, stream: Stream) -> View:
@@ -163,17 +164,18 @@ class Drawing:
         from uzushio.render.vtk_filters import meshes_of
 
         self._check_camera_and_font(grid)
-        by_vtk = flat > 0 or any(isinstance(layer, MeshLayer) for layer in self.view.layers)
-        if grid.coordinates is None or len(meshes) > 1 or by_vtk:
+        with_meshes = any(isinstance(layer, MeshLayer) for layer in self.view.layers)
+        if grid.coordinates is None or len(meshes) > 1 or with_meshes:
+            by_vtk = with_meshes or min(grid.mesh.vertices.count) < 2
             for layer in self.view.layers:
                 meshes_of(layer, dict.fromkeys(meshes))
             surfaces = [layer for layer in self.view.layers if isinstance(layer, IsosurfaceLayer)]
-            if by_vtk:
-                self._by_vtk = True
-            else:
-                self._by_surfaces = True
+            self._by_vtk |= by_vtk
+            self._by_surfaces |= not by_vtk
             if by_cells and by_vtk and not surfaces:
                 return Need(tuple(names), corners=True)
+            if by_cells:
+                stream.vertex_grid(grid)
             return Need(
                 tuple(names),
                 ghosts=int(any(layer.lighting for layer in surfaces)),

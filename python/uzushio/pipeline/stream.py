@@ -274,7 +274,16 @@ class Stream:
         return self.grids[self.quantity(name).grid]
 
     def vertex_grid(self, grid: Grid) -> Grid:
-        """Return the vertices of a grid's mesh as a grid."""
+        """Return the vertices of a grid's mesh as a grid.
+
+        Raises:
+            PipelineError: the mesh is flat.
+        """
+        if min(grid.mesh.vertices.count) < 2:
+            raise PipelineError(
+                f"the mesh {grid.mesh} is flat, and values of its elements are not interpolated to "
+                "its vertices; publish them at the vertices"
+            )
         vertices = Grid(grid.mesh, "vertex", grid.periodic, repeats=True)
         return self.grids.setdefault(vertices.name, vertices)
 

@@ -18,7 +18,6 @@ from uzushio.raycast.surface import (
     paint,
     slice_surface,
 )
-from uzushio.render.colors import rgba
 from uzushio.render.view import IsosurfaceLayer, Layer, SliceLayer
 from uzushio.render.vtk_filters import plane_inside
 from uzushio.render.vtk_window import MeshPart
@@ -56,8 +55,8 @@ def paint_surfaces(parts: Sequence[MeshPart], camera: Camera, out: NDArray[Any])
             x, y, z = np.array(origin) + 1e-5 * size * outward
             surface = surface.clip((x, y, z), tuple(outward))
         if part.color is not None or part.table is None:
-            r, g, b, _ = rgba(part.color or (0.8, 0.8, 0.8))
-            color = (round(255 * r), round(255 * g), round(255 * b), 255)
+            r, g, b = (round(255 * channel) for channel in (part.color or (0.8,) * 3)[:3])
+            color = (r, g, b, 255)
             painted.append((surface, SurfacePaint(color, lit=part.lighting)))
         else:
             number = surface.names.index(part.field)

@@ -13,10 +13,11 @@ from pydantic import AfterValidator, Field, model_validator
 from uzushio._base.config.section import Section
 from uzushio._base.parallel.sync import collective
 from uzushio._base.store.names import own_name
+from uzushio.errors import PipelineError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.chart import value_axis
 from uzushio.pipeline.figure import FigureFile, FigureSettings, TimeBudget, label
-from uzushio.pipeline.interpolation import Interpolation
+from uzushio.pipeline.interpolation import CellInterpolation, Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
 from uzushio.render.typeface import mathtext
@@ -68,7 +69,9 @@ class ProbeLine(Section):
 class ProbeSettings(FigureSettings):
     """Places and fields to probe."""
 
-    fields: list[str] = Field(min_length=1, description="names of fields of one grid")
+    fields: list[str] = Field(
+        min_length=1, description="names of fields of one grid, or of the same zones"
+    )
     points: dict[Name, Point] | list[Point] = Field(
         {}, description="x, y, z of points, with names or without"
     )
@@ -110,14 +113,19 @@ class Probe(Action[ProbeSettings]):
         """Find all positions."""
         settings, self._stream = self.settings, stream
         fields = settings.fields
-        for name in fields:
-            stream.scalar(name)
+        field_parts = [[stream.scalar(part).name for part in stream.parts(n)] for n in fields]
         places, names = [np.array([*settings.named.values()]).reshape(-1, 3)], [*settings.named]
         for name, line in settings.lines.items():
             places.append(line.places)
             names += [f"{name}, point {number}" for number in range(line.points)]
-        grid = stream.grid_of(fields[0])
-        self._interpolation = Interpolation(grid, np.concatenate(places), names)
+        grid = stream.grid_of(field_parts[0][0])
+        self._interpolation: Interpolation | CellInterpolation
+        if grid.coordinates is not None and len(field_parts[0]) == 1:
+            self._interpolation = Interpolation(grid, np.concatenate(places), names)
+            self._needs = [Need(tuple(fields), region=self._interpolation.region)]
+        else:
+            self._interpolation = CellInterpolation(np.concatenate(places), names)
+            self._needs = [_cells_of(stream, on_mesh) for on_mesh in _by_mesh(fields, field_parts)]
         folder = self.setup.folder
         columns = [f"{field} at {name}" for field in fields for name in settings.named]
         self._points = self._table("", columns) if settings.named else None
@@ -129,8 +137,7 @@ class Probe(Action[ProbeSettings]):
             for name in [*([""] if settings.named else []), *settings.lines]
         }
         self._steps, self._time = 0, 0.0
-        self._need = Need(tuple(fields), region=self._interpolation.region)
-        return [self._need]
+        return self._needs
 
     def _table(self, suffix: str, columns: Sequence[str]) -> Table:
         """Make a table; rows that this job has added to its file are kept."""
@@ -143,7 +150,12 @@ class Probe(Action[ProbeSettings]):
         """Add rows to the tables; figures are drawn at the end."""
         fields = self.settings.fields
         with context.section("probe"):
-            samples = self._interpolation(context.comm, context.parts(self._need), fields)
+            if isinstance(self._interpolation, Interpolation):
+                parts = context.parts(self._needs[0])
+                samples = self._interpolation(context.comm, parts, fields)
+            else:
+                meshes = [(context.parts(need), need.fields) for need in self._needs]
+                samples = self._interpolation(context.comm, meshes)
         with collective(context.comm):
             self._time = context.time
             if context.comm.rank == 0:
@@ -177,7 +189,9 @@ class Probe(Action[ProbeSettings]):
     def _set_value_axis(self, axes: Axes) -> list[str]:
         """Label the vertical axis, and return the labels of the fields for a legend."""
         fields = self.settings.fields
-        axis, names = value_axis(fields, [self._stream.quantity(name).unit for name in fields])
+        axis, names = value_axis(
+            fields, [self._stream.quantity(self._stream.parts(name)[0]).unit for name in fields]
+        )
         axes.set_ylabel(label(axis.name, axis.unit))
         return [label(name, unit) for name, unit in names]
 
@@ -206,3 +220,18 @@ class Probe(Action[ProbeSettings]):
         drawn = [drawing for drawing in self._drawings.values() if drawing.drawn]
         files += [path.name for drawing in drawn for path in drawing.paths]
         return {"files": files, "steps": self._steps}
+
+
+def _cells_of(stream: Stream, fields: Sequence[str]) -> Need:
+    """Return the need of fields of one mesh in its cells, with values at the vertices."""
+    grids = {stream.grid_of(name).name for name in fields}
+    if len(grids) > 1:
+        raise PipelineError(f"the fields {', '.join(fields)} are not on the same grid")
+    return Need(tuple(fields), cells=True, vertices=stream.grid_of(fields[0]).of_elements)
+
+
+def _by_mesh(fields: Sequence[str], parts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return the names of the fields on each mesh from those of the parts of each field."""
+    if len({len(names) for names in parts}) > 1:
+        raise PipelineError(f"the fields {', '.join(fields)} are not on the same meshes")
+    return list(zip(*parts, strict=True))
