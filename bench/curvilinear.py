@@ -52,7 +52,7 @@ def views() -> dict[str, Any]:
 
     colors = Colors(map="viridis", limits=(-1, 1))
     straight = SliceLayer(field="u", normal="z", at=0.1, color=colors)
-    oblique = SliceLayer(field="u", normal=(1, 0.5, 0.7), at=0.1, color=colors)
+    oblique = SliceLayer(field="u", normal=(1, 0.5, 0.7), origin=(0.1, 0, 0), color=colors)
     surface = IsosurfaceLayer(field="u", values=[0.3], color="orange")
     camera = Viewpoint(direction=(1.0, 0.8, 0.6))
     layers = {
