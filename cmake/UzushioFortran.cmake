@@ -1,12 +1,13 @@
-# Make the Fortran module from include/uzushio/uzushio.f90.in. The procedures behind its generic names put and buffer
-# differ in the type and rank of `values` only: put.f90.in and buffer.f90.in have one each. One procedure with
+# Make the Fortran module from include/uzushio/uzushio.f90.in. The procedures behind its generic names put, read and
+# buffer differ in the type and rank of `values` only: put.f90.in, read.f90.in and buffer.f90.in have one each. One procedure with
 # `type(*), dimension(..)` would pass a descriptor whose layout is the compiler's own: libuzushio would have to be built
 # for each Fortran compiler.
 function(make_fortran_module file)
     set(folder "${PROJECT_SOURCE_DIR}/include/uzushio")
     set(put_types "real(real32)" "real(real64)" "integer(int32)" "integer(int64)" "integer(int8)")
+    set(read_types ${put_types})
     set(buffer_types "real(real32)" "real(real64)")
-    foreach(generic IN ITEMS put buffer)
+    foreach(generic IN ITEMS put read buffer)
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/${generic}.f90.in")
         file(READ "${folder}/${generic}.f90.in" template)
         set(names)

@@ -213,6 +213,21 @@ UZ_API uz_status uz_cancel_step(uz_writer* writer, const char* reason);
  * The Fortran module calls it for calls without `stat`. Not collective. */
 UZ_API uz_status uz_defer_error(uz_writer* writer, const char* reason);
 
+/* Command of a reader, such as a new value of a parameter: a text that both sides agree on. */
+typedef struct uz_command {
+    uint64_t reader;  /* number of the reader, for uz_reply */
+    uint64_t number;  /* counts the commands of this reader */
+    const char* text; /* valid until the next uz_take_command; NULL if there is no command */
+    int left;         /* not 0: no command; a reader that has sent some has detached */
+} uz_command;
+
+/* Take the next command of the readers, the same on all ranks; text NULL if there is none. Never
+ * waits for readers. Collective. Engines shm, tcp and mpi have commands. */
+UZ_API uz_status uz_take_command(uz_writer* writer, uz_command* command);
+
+/* Reply to a command with at most 60000 bytes. Acts on rank 0; not collective. */
+UZ_API uz_status uz_reply(uz_writer* writer, uint64_t reader, uint64_t number, const char* text);
+
 /* Get the counters. */
 UZ_API uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters);
 
@@ -224,6 +239,106 @@ UZ_API uz_status uz_close(uz_writer** writer);
 /* End the stream at once after a failure of the solver, free the writer and set it to NULL. Readers
  * get the error that the writer has ended. Not collective. */
 UZ_API void uz_abandon(uz_writer** writer);
+
+/* ---- reading ----
+ *
+ *     uz_reader *r;
+ *     uz_attach("heat.contact", MPI_COMM_WORLD, 60, &r);
+ *     for (uz_next(r, 60, &state); state == UZ_STEP; uz_next(r, 60, &state)) {
+ *         uz_read(r, "T", box, values, NULL);
+ *         uz_release(r);
+ *     }
+ *     uz_detach(&r);
+ *
+ * All ranks of a reader get the same steps, and each reads its own boxes. uz_attach, uz_next,
+ * uz_release and uz_detach are collective over the reader's ranks, the others are not. Errors are
+ * returned as above; `on_error` is the writer's. */
+
+/* Reading side of a stream. Created by uz_attach, freed by uz_detach. */
+typedef struct uz_reader uz_reader;
+
+/* Result of uz_next: a step; none within the limit; the end of the stream. */
+enum { UZ_STEP = 1, UZ_TIMEOUT = 2, UZ_ENDED = 3 };
+
+/* Field of a step. Texts are valid until the next uz_next. */
+typedef struct uz_field_info {
+    const char* name;
+    const char* mesh;
+    const char* units; /* "" if it has none */
+    uz_association association;
+    uz_type type;
+    int64_t components;
+    uz_box box; /* all indices of its values in the mesh */
+} uz_field_info;
+
+/* Mesh of a step. Texts are valid until the next uz_next. */
+typedef struct uz_mesh_info {
+    const char* name;
+    const char* coordinates; /* vertex field with x, y, z of a curvilinear mesh, else "" */
+    int dimension;
+    int uniform;     /* not 0: origin and spacing are set; else uz_get_coordinates, or a field */
+    uz_box elements; /* of the whole mesh */
+    double origin[3], spacing[3]; /* along z, y, x */
+} uz_mesh_info;
+
+/* Attach to a stream. Collective.
+ *
+ * contact: the contact file of a writer or a relay, "host:port", "mpi:NAME" inside one launch with
+ * the writer, or the folder of stored steps. comm: as in uz_open. limit: seconds to wait for the
+ * writer. reader: set on success, and to NULL on failure. */
+UZ_API uz_status uz_attach(const char* contact, MPI_Comm comm, double limit, uz_reader** reader);
+/* Attach with a Fortran communicator, as uz_open_fortran. */
+UZ_API uz_status uz_attach_fortran(const char* contact, const MPI_Fint* comm, double limit,
+                                   uz_reader** reader);
+
+/* Release the current step, and wait `limit` seconds for the next. Collective. state: UZ_STEP,
+ * UZ_TIMEOUT or UZ_ENDED. */
+UZ_API uz_status uz_next(uz_reader* reader, double limit, int* state);
+
+/* Get the current step: the solver's number and time, and its number in the stream, from 0. Each
+ * may be NULL. */
+UZ_API uz_status uz_get_step(const uz_reader* reader, int64_t* index, double* time,
+                             int64_t* sequence);
+
+/* Get the number of the step's fields, and one of them, by its place from 0 or by its name. */
+UZ_API uz_status uz_get_field_count(const uz_reader* reader, int* count);
+/* Get the field at a place from 0. */
+UZ_API uz_status uz_get_field_at(const uz_reader* reader, int place, uz_field_info* field);
+/* Get the field of a name. */
+UZ_API uz_status uz_get_field(const uz_reader* reader, const char* name, uz_field_info* field);
+/* Get the mesh of a name. */
+UZ_API uz_status uz_get_mesh(const uz_reader* reader, const char* name, uz_mesh_info* mesh);
+/* Copy the coordinates of all vertices of a uniform or rectilinear mesh along axis 0 (z), 1 (y) or
+ * 2 (x): one number more than its elements along axes in use. */
+UZ_API uz_status uz_get_coordinates(const uz_reader* reader, const char* mesh, int axis,
+                                    double* values);
+/* Get an attribute of the step as a number. UZ_ERROR_ARGUMENT if it is none. */
+UZ_API uz_status uz_get_number(const uz_reader* reader, const char* attribute, double* value);
+/* Get an attribute of the step as a text, valid until the next uz_next. */
+UZ_API uz_status uz_get_text(const uz_reader* reader, const char* attribute, const char** value);
+
+/* Read a box of a field, from the blocks of any ranks, without gaps, in the order z, y, x,
+ * component; of the field's type. Values that no block holds are left as they are.
+ * missing: if not NULL, the number of such indices. */
+UZ_API uz_status uz_read(uz_reader* reader, const char* field, uz_box box, void* values,
+                         int64_t* missing);
+/* Read a box into an array with any positive strides; `data` is written to. */
+UZ_API uz_status uz_read_array(uz_reader* reader, const char* field, uz_box box,
+                               const uz_array* array, int64_t* missing);
+
+/* Release the current step before the next uz_next; its memory returns to the writer.
+ * Collective. */
+UZ_API uz_status uz_release(uz_reader* reader);
+
+/* Send a command of at most 2000 bytes to the writer. Acts on rank 0; not collective.
+ * number: if not NULL, the number of the command. */
+UZ_API uz_status uz_send(uz_reader* reader, const char* text, uint64_t* number);
+/* Take the next reply that came with a step, on rank 0. text: NULL if there is none; valid until
+ * the next uz_take_reply. number: of the command; may be NULL. */
+UZ_API uz_status uz_take_reply(uz_reader* reader, const char** text, uint64_t* number);
+
+/* Detach, free the reader and set it to NULL. Collective; before MPI_Finalize. */
+UZ_API uz_status uz_detach(uz_reader** reader);
 
 #ifdef __cplusplus
 }

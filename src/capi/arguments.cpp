@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "capi/status.hpp"
+#include "parallel/communicator.hpp"
 #include "staging/datamodel/topology.hpp"
 
 namespace uzushio::capi {
@@ -12,9 +13,20 @@ namespace {
 
 constexpr std::array<const char*, 3> axis_names{"z", "y", "x"};
 
+std::string kind_of(staging::ScalarType type, std::int64_t components) {
+    return std::to_string(components) + (components == 1 ? " component" : " components") + " of " +
+           std::string(staging::name_of(type));
+}
+
 } // namespace
 
 void refuse(const std::string& sentence) { throw ArgumentError(sentence); }
+
+void require_mpi(const char* function) {
+    if (!parallel::mpi_is_running())
+        refuse(std::string(function) +
+               " must be called between MPI_Init and MPI_Finalize, or with MPI_COMM_NULL.");
+}
 
 std::string text_of(const char* text, const char* name) {
     std::string copy = given(text, name);
@@ -105,6 +117,29 @@ staging::ConstArrayView view_of(const uz_array& array) {
         view.layout.strides[a] = array.stride[a];
     }
     view.layout.component_stride = array.component_stride;
+    return view;
+}
+
+staging::ConstArrayView checked_view(const uz_array& array, const std::string& field,
+                                     staging::ScalarType type, std::int64_t components) {
+    auto view = view_of(array);
+    if (type_of(array.type) != type || array.components != components)
+        refuse("Field '" + field + "' has " + kind_of(type, components) +
+               ", but the array that was put has " +
+               kind_of(type_of(array.type), array.components) + ".");
+    const auto natural = staging::interleaved(
+        {std::max<std::int64_t>(1, view.count[0]), std::max<std::int64_t>(1, view.count[1]),
+         std::max<std::int64_t>(1, view.count[2])},
+        std::max<std::int64_t>(1, view.components), view.scalar_bytes);
+    for (std::size_t a = 0; a < 3; ++a)
+        if (view.count[a] <= 1)
+            view.layout.strides[a] = natural.strides[a];
+    if (view.components == 1)
+        view.layout.component_stride = view.scalar_bytes;
+    const auto& strides = view.layout.strides;
+    if (std::min({strides[0], strides[1], strides[2], view.layout.component_stride}) <= 0)
+        refuse("The array that was put into field '" + field +
+               "' has strides that are not positive: it must not run backwards.");
     return view;
 }
 

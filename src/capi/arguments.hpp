@@ -32,9 +32,26 @@ template <class T> T* given(T* pointer, const char* name);
 coordinates_of(const staging::Box& elements, std::uint8_t dimension,
                const std::array<const double*, 3>& values);
 [[nodiscard]] staging::ConstArrayView view_of(const uz_array& array);
+/// Return the view of an array of a field, with strides of axes of one value replaced.
+[[nodiscard]] staging::ConstArrayView checked_view(const uz_array& array, const std::string& field,
+                                                   staging::ScalarType type,
+                                                   std::int64_t components);
+
+/// Throw unless MPI is initialised and not finalised; `function` opens a stream.
+void require_mpi(const char* function);
+
+/// Return the writer or reader of a handle, which is null before it is opened and after its end.
+template <class Stream> Stream& require_open(Stream* stream);
 
 /// Throw ArgumentError.
 [[noreturn]] void refuse(const std::string& sentence);
+
+template <class Stream> Stream& require_open(Stream* stream) {
+    if (stream == nullptr)
+        refuse("The stream is not open: open it first, and check the status; it cannot be used "
+               "after it was closed, abandoned or detached.");
+    return *stream;
+}
 
 template <class T> T* given(T* pointer, const char* name) {
     if (pointer == nullptr)

@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +15,6 @@
 
 #include "capi/arguments.hpp"
 #include "capi/status.hpp"
-#include "parallel/communicator.hpp"
 #include "staging/choose_options.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/writer.hpp"
@@ -28,22 +31,19 @@ struct uz_writer {
     };
     staging::Writer writer;
     std::map<std::string, Values, std::less<>> fields;
-    bool fortran = false; ///< messages are for Fortran
+    parallel::CollectiveGroup group;               ///< of the ranks, for commands
+    bool fortran = false;                          ///< messages are for Fortran
+    std::deque<staging::ReceivedCommand> commands; ///< not yet taken, on rank 0
+    std::string text;                              ///< of the command that was taken last
 };
 
 namespace {
 
-/// Throw unless MPI is initialised and not finalised.
-void require_mpi() {
-    if (!parallel::mpi_is_running())
-        refuse("uz_open must be called between MPI_Init and MPI_Finalize, or with MPI_COMM_NULL.");
-}
-
 std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* file,
                                 uz_writer** writer) {
     if (comm != MPI_COMM_NULL)
-        require_mpi();
-    const parallel::CollectiveGroup group = staging::stream_group(comm);
+        require_mpi("uz_open");
+    parallel::CollectiveGroup group = staging::stream_group(comm);
     std::string stream;
     try {
         group.run_collectively([&] {
@@ -54,8 +54,8 @@ std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* fil
         refuse(error.what()); // on all ranks
     }
     const auto options = staging::choose_options(file != nullptr ? file : "", comm);
-    return std::unique_ptr<uz_writer>(
-        new uz_writer{staging::Writer(std::move(stream), comm, options), {}, false});
+    return std::unique_ptr<uz_writer>(new uz_writer{
+        staging::Writer(std::move(stream), comm, options), {}, std::move(group), false, {}, {}});
 }
 
 uz_status opened(const char* name, MPI_Comm comm, const char* file, uz_writer** writer) {
@@ -69,15 +69,6 @@ uz_status opened_by_fortran(const char* name, MPI_Comm comm, const char* file, u
     if (status == UZ_OK)
         (*writer)->fortran = true;
     return status;
-}
-
-/// Return the writer of a handle, which is null before uz_open and after uz_close.
-template <class Writer> Writer& require_open(Writer* writer) {
-    if (writer == nullptr)
-        refuse("The stream is not open: open it first, and check the status; it cannot be used "
-               "after it "
-               "was closed or abandoned.");
-    return *writer;
 }
 
 /// Run `work` with the writer of a handle.
@@ -99,37 +90,16 @@ uz_status attribute(uz_writer* writer, const char* name, const Value& value) {
     });
 }
 
-std::string kind_of(staging::ScalarType type, std::int64_t components) {
-    return std::to_string(components) + (components == 1 ? " component" : " components") + " of " +
-           std::string(staging::name_of(type));
-}
-
-/// Return the view of an array, with strides of axes of one value replaced.
+/// Return the view of an array, which is checked against its field if that is known; the writer
+/// reports unknown fields.
 staging::ConstArrayView checked(const uz_writer& w, const std::string& field,
                                 const uz_array& array) {
-    auto view = view_of(array);
     const auto known = w.fields.find(field);
-    const auto type = type_of(array.type);
-    // The writer reports unknown fields.
-    if (known != w.fields.end() &&
-        (known->second.type != type || known->second.components != array.components))
-        refuse("Field '" + field + "' has " +
-               kind_of(known->second.type, known->second.components) +
-               ", but the array that was put has " + kind_of(type, array.components) + ".");
-    const auto natural = staging::interleaved(
-        {std::max<std::int64_t>(1, view.count[0]), std::max<std::int64_t>(1, view.count[1]),
-         std::max<std::int64_t>(1, view.count[2])},
-        std::max<std::int64_t>(1, view.components), view.scalar_bytes);
-    for (std::size_t a = 0; a < 3; ++a)
-        if (view.count[a] <= 1)
-            view.layout.strides[a] = natural.strides[a];
-    if (view.components == 1)
-        view.layout.component_stride = view.scalar_bytes;
-    const auto& strides = view.layout.strides;
-    if (std::min({strides[0], strides[1], strides[2], view.layout.component_stride}) <= 0)
-        refuse("The array that was put into field '" + field +
-               "' has strides that are not positive: it must not run backwards.");
-    return view;
+    const auto values =
+        known != w.fields.end()
+            ? known->second
+            : uz_writer::Values{type_of(array.type), static_cast<std::uint32_t>(array.components)};
+    return checked_view(array, field, values.type, values.components);
 }
 
 } // namespace
@@ -150,7 +120,7 @@ uz_status uz_open_fortran(const char* name, const MPI_Fint* comm, const char* fi
         return opened_by_fortran(name, MPI_COMM_NULL, file, writer);
     if (writer != nullptr)
         *writer = nullptr;
-    const uz_status status = guarded(require_mpi);
+    const uz_status status = guarded([] { require_mpi("uz_open"); });
     return status != UZ_OK ? status : opened_by_fortran(name, MPI_Comm_f2c(*comm), file, writer);
 }
 
@@ -289,6 +259,40 @@ uz_status uz_defer_error(uz_writer* writer, const char* reason) {
         const std::string text = text_of(reason, "reason");
         if (!w.writer.defer_error(text))
             throw staging::StagingError(text);
+    });
+}
+
+uz_status uz_take_command(uz_writer* writer, uz_command* command) {
+    return with(writer, [&](uz_writer& w) {
+        *given(command, "command") = {};
+        auto taken = w.writer.take_commands();
+        std::ranges::move(taken, std::back_inserter(w.commands));
+        // reader, number, left, then the text; nothing if there is none
+        w.text = w.group.from_root([&]() -> std::string {
+            if (w.commands.empty())
+                return {};
+            const staging::ReceivedCommand next = std::move(w.commands.front());
+            w.commands.pop_front();
+            const std::array<std::uint64_t, 3> numbers{next.reader, next.command.number,
+                                                       next.left ? 1u : 0u};
+            std::string message(sizeof(numbers), '\0');
+            std::memcpy(message.data(), numbers.data(), sizeof(numbers));
+            return message + next.command.text;
+        });
+        std::array<std::uint64_t, 3> numbers{};
+        if (w.text.size() < sizeof(numbers))
+            return;
+        std::memcpy(numbers.data(), w.text.data(), sizeof(numbers));
+        w.text.erase(0, sizeof(numbers));
+        *command = {numbers[0], numbers[1], w.text.c_str(), static_cast<int>(numbers[2])};
+    });
+}
+
+uz_status uz_reply(uz_writer* writer, uint64_t reader, uint64_t number, const char* text) {
+    return with(writer, [&](uz_writer& w) {
+        const std::string reply = given(text, "text");
+        if (w.group.rank() == 0)
+            w.writer.reply(reader, number, reply);
     });
 }
 
