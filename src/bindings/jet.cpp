@@ -82,19 +82,27 @@ void bind_jet(nb::module_& module) {
         .def(
             "__init__",
             [](jet::PatchCondition* condition, const std::string& kind, jet::State state,
-               std::optional<jet::JetProfile> profile) {
+               std::optional<jet::JetProfile> profile, double relaxation, double length,
+               double transverse) {
                 const std::map<std::string, Kind> kinds{
                     {"supersonic_inflow", Kind::supersonic_inflow},
                     {"supersonic_outflow", Kind::supersonic_outflow},
                     {"inflow", Kind::inflow},
                     {"far_field", Kind::far_field},
+                    {"characteristic_inflow", Kind::characteristic_inflow},
+                    {"characteristic_outflow", Kind::characteristic_outflow},
                     {"slip_wall", Kind::slip_wall},
                     {"adiabatic_wall", Kind::adiabatic_wall},
                     {"isothermal_wall", Kind::isothermal_wall}};
                 new (condition) jet::PatchCondition{named(kinds, kind, "boundary condition"),
-                                                    std::move(state), std::move(profile)};
+                                                    std::move(state),
+                                                    std::move(profile),
+                                                    relaxation,
+                                                    length,
+                                                    transverse};
             },
-            "kind"_a, "state"_a, "profile"_a = nb::none());
+            "kind"_a, "state"_a, "profile"_a = nb::none(), "relaxation"_a = 0.25, "length"_a = 1.0,
+            "transverse"_a = -1.0);
     nb::class_<jet::Sponge>(module, "Sponge")
         .def(nb::init<Vector, Vector, bool, double, double, double, jet::State>(), "origin"_a,
              "axis"_a, "radial"_a, "begin"_a, "end"_a, "strength"_a, "state"_a);

@@ -197,6 +197,10 @@ class FluxForm::Implementation {
         }
     }
 
+    void add_outflow(const std::string& condition, int component, double value) {
+        outflows_.at(condition)[static_cast<std::size_t>(component)].add(value);
+    }
+
     [[nodiscard]] std::map<std::string, std::vector<double>> outflows() const {
         std::map<std::string, std::vector<double>> result;
         for (const auto& [condition, of_condition] : outflows_) {
@@ -368,6 +372,9 @@ void FluxForm::equalize(std::span<const View<double>> derivatives) {
 }
 void FluxForm::add_outflows(double weight, bool is_first) {
     implementation_->add_outflows(weight, is_first);
+}
+void FluxForm::add_outflow(const std::string& condition, int component, double value) {
+    implementation_->add_outflow(condition, component, value);
 }
 std::map<std::string, std::vector<double>> FluxForm::outflows() const {
     return implementation_->outflows();

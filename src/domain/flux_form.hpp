@@ -45,6 +45,9 @@ class FluxForm {
     /// `is_first`: begin new sums.
     void add_outflows(double weight, bool is_first);
 
+    /// Add another integral to the sum of a boundary condition on this rank.
+    void add_outflow(const std::string& condition, int component, double value);
+
     /// Return the sums of `add_outflows` on all ranks; their bits are those of any number of ranks
     /// (collective).
     [[nodiscard]] std::map<std::string, std::vector<double>> outflows() const;

@@ -73,6 +73,8 @@ State outer_state(const Gas& gas, const PatchCondition& condition, const State& 
     case Kind::supersonic_inflow:
         return state;
     case Kind::supersonic_outflow:
+    case Kind::characteristic_inflow:
+    case Kind::characteristic_outflow:
         return inside;
     case Kind::inflow:
         state.pressure = inside.pressure;
@@ -151,10 +153,11 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
                 const double at = centres(inside, static_cast<int>(c));
                 position[c] = has_next ? 1.5 * at - 0.5 * centres(next, static_cast<int>(c)) : at;
             }
-            const bool is_far_field = condition.kind == Kind::far_field && has_next;
+            const bool is_extrapolated = has_next && (condition.kind == Kind::far_field ||
+                                                      is_characteristic(condition.kind));
             state = outer_state(gas, condition,
-                                is_far_field ? extrapolated(gas, conserved, inside, next)
-                                             : state_at(gas, conserved, inside),
+                                is_extrapolated ? extrapolated(gas, conserved, inside, next)
+                                                : state_at(gas, conserved, inside),
                                 position, normal);
         }
         conserve(gas, state, values);

@@ -66,6 +66,10 @@ void check(const JetParameters& flow, int ghosts) {
         throw std::invalid_argument("a gas has at least one species");
     for (const auto& [name, condition] : flow.conditions)
         if (has_state(condition.kind)) {
+            if (!(condition.relaxation >= 0 && condition.length > 0))
+                throw std::invalid_argument("boundary condition '" + name +
+                                            "': relaxation must not "
+                                            "be negative, and its length must be positive");
             check(condition.state, flow.gas, "boundary condition '" + name + "'");
             if (condition.profile)
                 check(condition.profile->surroundings, flow.gas,

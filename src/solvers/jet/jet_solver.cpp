@@ -10,6 +10,7 @@
 #include "parallel/compensated_sum.hpp"
 #include "solvers/jet/boundary_states.hpp"
 #include "solvers/jet/checks.hpp"
+#include "solvers/jet/nscbc.hpp"
 
 namespace uzushio::jet {
 namespace {
@@ -214,6 +215,18 @@ void JetSolver::after_rhs(double) {
         derivatives.push_back(block(b).derivative(conserved_name));
     form_->equalize(derivatives);
     form_->add_outflows(stage().weight, stage().is_first());
+}
+
+void JetSolver::correct(const domain::SolverPatch& patch, double) {
+    const PatchCondition& condition = flow_.conditions.at(patch.condition);
+    if (!is_characteristic(condition.kind))
+        return;
+    set_characteristic_rates(flow_.gas, condition, patch, flow_block(patch.block),
+                             static_cast<std::size_t>(flow_.mesh->dimension()),
+                             patch.block.derivative(conserved_name), [&](int component, double in) {
+                                 form_->add_outflow(patch.condition, component,
+                                                    -stage().weight * in);
+                             });
 }
 
 void JetSolver::add_sources(const SolverBlock& block, const View<double>& derivative) const {

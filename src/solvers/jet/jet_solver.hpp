@@ -48,6 +48,7 @@ class JetSolver : public domain::BlockSolver {
     void before_rhs(double time) override;
     void rhs(const domain::SolverBlock& block, double time) override;
     void after_rhs(double time) override;
+    void correct(const domain::SolverPatch& patch, double time) override;
     void derive(const domain::SolverBlock& block, std::string_view field, double time) override;
     [[nodiscard]] double stable_dt(const domain::SolverBlock& block) override;
     void add_own(const domain::Decomposition& decomposition,

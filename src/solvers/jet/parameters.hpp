@@ -34,27 +34,41 @@ struct JetProfile {
 /// Boundary condition of patches.
 struct PatchCondition {
     enum class Kind {
-        supersonic_inflow,  ///< the state
-        supersonic_outflow, ///< states from inside
-        inflow,             ///< the state's velocity, temperature, species; pressure from inside
-        far_field,          ///< the state's incoming characteristics, the flow's outgoing ones
-        slip_wall,          ///< also a plane of symmetry
-        adiabatic_wall,     ///< no slip, velocity of the state
-        isothermal_wall     ///< no slip, velocity and temperature of the state
+        supersonic_inflow,     ///< the state
+        supersonic_outflow,    ///< states from inside
+        inflow,                ///< the state's velocity, temperature, species; pressure from inside
+        far_field,             ///< the state's incoming characteristics, the flow's outgoing ones
+        characteristic_inflow, ///< waves that enter relax to the state but for its pressure
+        characteristic_outflow, ///< waves that enter relax to the state's pressure
+        slip_wall,              ///< also a plane of symmetry
+        adiabatic_wall,         ///< no slip, velocity of the state
+        isothermal_wall         ///< no slip, velocity and temperature of the state
     };
     Kind kind = Kind::slip_wall;
     State state;
     std::optional<JetProfile> profile;
+    /// Of characteristic in- and outflow: rates of relaxation are this times sound speed / length.
+    double relaxation = 0.25, length = 1;
+    double transverse =
+        -1; ///< share of transverse terms in waves that enter; negative: Mach number
 };
+
+/// Return whether a condition changes the rates of the cells inside.
+[[nodiscard]] constexpr bool is_characteristic(PatchCondition::Kind kind) {
+    using Kind = PatchCondition::Kind;
+    return kind == Kind::characteristic_inflow || kind == Kind::characteristic_outflow;
+}
 
 /// Return whether patches have a state of the gas, and not that of a wall.
 [[nodiscard]] constexpr bool has_state(PatchCondition::Kind kind) {
     using Kind = PatchCondition::Kind;
-    return kind == Kind::supersonic_inflow || kind == Kind::inflow || kind == Kind::far_field;
+    return kind == Kind::supersonic_inflow || kind == Kind::inflow || kind == Kind::far_field ||
+           is_characteristic(kind);
 }
 [[nodiscard]] constexpr bool is_inflow(PatchCondition::Kind kind) {
     using Kind = PatchCondition::Kind;
-    return kind == Kind::supersonic_inflow || kind == Kind::inflow;
+    return kind == Kind::supersonic_inflow || kind == Kind::inflow ||
+           kind == Kind::characteristic_inflow;
 }
 [[nodiscard]] constexpr bool is_no_slip(PatchCondition::Kind kind) {
     using Kind = PatchCondition::Kind;
