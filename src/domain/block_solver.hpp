@@ -55,8 +55,11 @@ struct SolverPatch {
     const BoundaryRegion& region;
 
     [[nodiscard]] const Face& face() const { return region.patch.face; }
-    /// Return the cells of the block inside the patch: one layer.
-    [[nodiscard]] Box<3> cells() const { return region.patch.layer(block.cells()); }
+    /// Return the cells of the block inside the patch: one layer. Empty if only ghosts of the block
+    /// are beside it.
+    [[nodiscard]] Box<3> cells() const {
+        return intersect(region.patch.layer(Box<3>::of(region.zone_cells)), block.cells());
+    }
 };
 
 /// Explicit solver on a multiblock mesh. A subclass declares mesh and fields and computes on one

@@ -77,6 +77,8 @@ HOT = (
     .replace("pressure: 1.1, temperature: 1.2,", "pressure: 1.1e5, temperature: 2500,")
     .replace("{heavy: 1}", "{H2O: 1}").replace("{light: 1}", "{H2: 1}")
     .replace("[0.8, 0, 0]", "[900, 0, 0]").replace("noise: 0.05", "noise: 5")
+    .replace("type: inflow", "type: characteristic_inflow\n    length: 1")
+    .replace("type: far_field", "type: characteristic_outflow, length: 1")
     .replace("temperature: 0.9", "temperature: 700").replace("strength: 5", "strength: 5000")
 )  # fmt: skip
 
@@ -116,7 +118,7 @@ def test_a_run_has_the_same_bits_on_any_number_of_ranks_and_restarts(
         np.testing.assert_array_equal(fields[name], values, err_msg=name)
 
 
-def test_gases_by_polynomials_have_the_same_bits_on_any_number_of_ranks(
+def test_hot_gases_through_characteristic_boundaries_have_the_same_bits_on_any_number_of_ranks(
     uzushio: Run, tmp_path: Path
 ) -> None:
     case = write(tmp_path, HOT)
@@ -150,6 +152,7 @@ def test_the_summary_has_integrals_and_outflows(uzushio: Run, tmp_path: Path) ->
         ("amplitude: 0.02", "amplitude: 0.4", "volume"),
         ("  viscosity: 0.01", "  data: built-in", "'gamma' has no effect with gas.data"),
         ("  viscosity: 0.01\n", "  transport: kinetic-theory\n", "kinetic-theory needs gas.data"),
+        ("type: far_field", "type: characteristic_outflow", "'length' is that of"),
         ("  sutherland: 0.4", "  schmidt: 1\n  lewis: 1", "either 'schmidt' or 'lewis'"),
         ("gas_constant: 2.0, ", "", "give either 'molar_mass' or 'gas_constant'"),
         ("temperature: 0.9}", "}", "isothermal_wall"),

@@ -192,8 +192,8 @@ void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, con
         const PatchCondition::Kind kind = flow_.conditions.at(boundary.condition).kind;
         const bool is_asymmetric = kind == PatchCondition::Kind::isothermal_wall ||
                                    block.zone().cells[face.axis] < ghosts_;
-        if (face.axis != row.axis || has_state(kind) || !is_asymmetric ||
-            kind == PatchCondition::Kind::supersonic_outflow)
+        const bool is_wall = !has_state(kind) && kind != PatchCondition::Kind::supersonic_outflow;
+        if (face.axis != row.axis || !(is_characteristic(kind) || (is_wall && is_asymmetric)))
             continue;
         Box<3> sides = boundary.patch.layer(Box<3>::of(block.zone().cells));
         if (face.is_upper())
@@ -221,12 +221,12 @@ void JetSolver::correct(const domain::SolverPatch& patch, double) {
     const PatchCondition& condition = flow_.conditions.at(patch.condition);
     if (!is_characteristic(condition.kind))
         return;
-    set_characteristic_rates(flow_.gas, condition, patch, flow_block(patch.block),
-                             static_cast<std::size_t>(flow_.mesh->dimension()),
-                             patch.block.derivative(conserved_name), [&](int component, double in) {
-                                 form_->add_outflow(patch.condition, component,
-                                                    -stage().weight * in);
-                             });
+    set_characteristic_rates(
+        flow_.gas, condition, patch, flow_block(patch.block),
+        static_cast<std::size_t>(flow_.mesh->dimension()), flow_.scheme == Scheme::upwind,
+        patch.block.derivative(conserved_name), [&](int component, double in) {
+            form_->add_outflow(patch.condition, component, -stage().weight * in);
+        });
 }
 
 void JetSolver::add_sources(const SolverBlock& block, const View<double>& derivative) const {

@@ -111,7 +111,7 @@ class Rates {
 
 void set_characteristic_rates(const Gas& gas, const PatchCondition& condition,
                               const domain::SolverPatch& patch, const FlowBlock& flow,
-                              std::size_t axes, const View<double>& derivative,
+                              std::size_t axes, bool is_upwind, const View<double>& derivative,
                               const std::function<void(int, double)>& add) {
     const domain::Face& face = patch.face();
     const double outward = face.is_upper() ? 1 : -1;
@@ -132,7 +132,15 @@ void set_characteristic_rates(const Gas& gas, const PatchCondition& condition,
         const State target =
             state_at(condition, {centres(cell, 0), centres(cell, 1), centres(cell, 2)});
         const double mach = std::min(std::sqrt(dot(u, u)) / c, 1.);
-        const Difference out = difference(q, cell, next, 1);
+        Difference out = difference(q, cell, next, 1);
+        if (is_upwind) { // (13, -14, 1) / 12
+            const Difference inner =
+                difference(q, next, moved(next, face.axis, face.is_upper() ? -1 : 1), 1. / 12);
+            for (std::size_t k = 0; k < 3; ++k)
+                out.velocity[k] = 13. / 12 * out.velocity[k] - inner.velocity[k];
+            out.pressure = 13. / 12 * out.pressure - inner.pressure;
+            out.temperature = 13. / 12 * out.temperature - inner.temperature;
+        }
         const double relaxation = condition.relaxation * c / condition.length;
 
         // Transverse terms of the wave p - rho c u_n: its rate is -wave - transverse.

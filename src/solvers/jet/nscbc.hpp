@@ -16,7 +16,7 @@ namespace uzushio::jet {
 /// `add(component, change)` receives the change of the integral over each cell.
 void set_characteristic_rates(const Gas& gas, const PatchCondition& condition,
                               const domain::SolverPatch& patch, const FlowBlock& flow,
-                              std::size_t axes, const View<double>& derivative,
+                              std::size_t axes, bool is_upwind, const View<double>& derivative,
                               const std::function<void(int, double)>& add);
 
 } // namespace uzushio::jet

@@ -218,21 +218,44 @@ class Boundary(Section):
         "supersonic_outflow",
         "inflow",
         "far_field",
+        "characteristic_inflow",
+        "characteristic_outflow",
         "slip_wall",
         "adiabatic_wall",
         "isothermal_wall",
     ] = Field(
-        description="inflow: the state but for its pressure; far_field: the state for what enters, "
-        "by characteristics; slip_wall: also a plane of symmetry; other walls have no slip"
+        description="inflow: the state but for its pressure; far_field: the state for what "
+        "enters, by characteristics; characteristic_inflow and characteristic_outflow: on rates, "
+        "what enters relaxes to the state's velocity, temperature and species, or to its pressure; "
+        "slip_wall: also a plane of symmetry; other walls have no slip"
     )
     state: str | None = Field(None, description="name of the state at inflows and far fields")
     profile: Profile | None = Field(None, description="round jet of this state at an inflow")
     temperature: Positive | None = Field(None, description="temperature of an isothermal wall")
     velocity: Vector = Field([0.0, 0.0, 0.0], description="velocity of a wall without slip")
+    length: Positive | None = Field(
+        None, description="length of the flow at a characteristic in- or outflow, which needs it"
+    )
+    relaxation: NotNegative = Field(
+        0.25, description="rate of relaxation there, over the speed of sound and `length`"
+    )
+    transverse: Annotated[float, Field(ge=0.0, le=1.0)] | None = Field(
+        None, description="share of transverse terms in waves that enter; null: the Mach number"
+    )
 
     @model_validator(mode="after")
     def _keys_have_an_effect(self) -> Self:
-        needs_state = self.type in ("supersonic_inflow", "inflow", "far_field")
+        is_characteristic = self.type in ("characteristic_inflow", "characteristic_outflow")
+        if is_characteristic != (self.length is not None):
+            raise ValueError("'length' is that of a characteristic in- or outflow, which needs it")
+        for key in ("relaxation", "transverse"):
+            if key in self.model_fields_set and not is_characteristic:
+                raise ValueError(f"'{key}' has no effect at type '{self.type}'")
+        needs_state = is_characteristic or self.type in (
+            "supersonic_inflow",
+            "inflow",
+            "far_field",
+        )
         if needs_state != (self.state is not None):
             raise ValueError(
                 f"type '{self.type}' needs 'state'"

@@ -13,7 +13,7 @@ from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.solvers.block_solver.solver import BlockSolver
 from uzushio.solvers.contract import Reading, SolverDivergedError
-from uzushio.solvers.jet.case import Boundary, Gas, JetCase, State
+from uzushio.solvers.jet.case import Boundary, Gas, JetCase, Profile, State
 from uzushio.solvers.jet.initial import InitialStates
 
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
@@ -165,17 +165,23 @@ def _condition(case: JetCase, boundary: Boundary) -> Any:
     else:  # of a wall: velocity and temperature
         fractions = [1.0] + [0.0] * (len(case.gas.species) - 1)
         state = core.State(boundary.velocity, 1.0, boundary.temperature or 1.0, fractions)
-    profile = boundary.profile
-    if profile is None:
-        return core.PatchCondition(boundary.type, state)
     return core.PatchCondition(
         boundary.type,
         state,
-        core.JetProfile(
-            profile.centre,
-            _AXES[profile.axis],
-            profile.radius,
-            profile.thickness,
-            _state(case.gas, case.states[profile.surroundings]),
-        ),
+        _profile(case, boundary.profile),
+        boundary.relaxation,
+        boundary.length or 1.0,
+        -1.0 if boundary.transverse is None else boundary.transverse,
+    )
+
+
+def _profile(case: JetCase, profile: Profile | None) -> Any:
+    if profile is None:
+        return None
+    return _core.jet.JetProfile(
+        profile.centre,
+        _AXES[profile.axis],
+        profile.radius,
+        profile.thickness,
+        _state(case.gas, case.states[profile.surroundings]),
     )
