@@ -5,8 +5,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
+#include <string>
+#include <tuple>
 #include <variant>
+#include <vector>
 
 #include "bindings/staging.hpp"
 #include "staging/datamodel/step_info.hpp"
@@ -92,6 +97,56 @@ nb::list blocks(const StepInfo& step) {
     return result;
 }
 
+staging::Coordset coordset_of(const std::string& name, const nb::object& given) {
+    if (nb::isinstance<nb::str>(given))
+        return {name, staging::ExplicitCoords{nb::cast<std::string>(given)}};
+    const auto lines = nb::cast<std::vector<std::vector<double>>>(given);
+    if (lines.size() == 3)
+        return {name, staging::RectilinearCoords{{}, {lines[0], lines[1], lines[2]}}};
+    staging::UniformCoords uniform;
+    std::ranges::copy(lines.at(0), uniform.origin.begin());
+    std::ranges::copy(lines.at(1), uniform.spacing.begin());
+    return {name, uniform};
+}
+
+/// Meshes as (name, elements, dimension, coordinates): coordinates z, y, x, or origin and spacing,
+/// or the name of a field. Fields as in `fields`.
+StepInfo whole_arrays(std::int64_t index, double time, const nb::list& meshes,
+                      const nb::list& fields) {
+    using Given =
+        std::tuple<std::string, std::uint32_t, std::string, std::string, std::uint32_t, nb::dict>;
+    StepInfo step;
+    step.index = index;
+    step.time = time;
+    for (const auto& given : meshes) {
+        const auto& [name, elements, dimension, coordinates] =
+            nb::cast<std::tuple<std::string, staging::Box, std::uint8_t, nb::object>>(given);
+        const auto number = static_cast<std::uint32_t>(step.topologies.size());
+        step.coordsets.push_back(coordset_of(name, coordinates));
+        step.topologies.push_back({name, number, dimension, elements});
+        auto block = staging::Block::with_elements(elements, dimension);
+        block.id = block.topology = number;
+        step.blocks.push_back(block);
+    }
+    for (const auto& given : fields) {
+        const auto& [name, mesh, where, type, components, attributes] = nb::cast<Given>(given);
+        const auto number = static_cast<std::uint32_t>(step.fields.size());
+        step.fields.push_back({name, mesh, association(where), scalar_type(type), components,
+                               to_attributes(attributes)});
+        auto& block = step.blocks.at(mesh);
+        const auto& field = step.fields.back();
+        const auto count = block.owned(field.association).extents();
+        block.arrays.push_back(
+            {number,
+             {},
+             0,
+             staging::interleaved(count, components, staging::size_of(field.type)),
+             {}});
+    }
+    staging::validate(step);
+    return step;
+}
+
 } // namespace
 
 void bind_staging_model(nb::module_& module) {
@@ -110,6 +165,8 @@ void bind_staging_model(nb::module_& module) {
     module.def(
         "merge", [](const std::vector<StepInfo>& parts) { return staging::merge(parts); },
         "parts"_a, "The parts of a step that each rank described, as one.");
+    module.def("whole_arrays", &whole_arrays, "index"_a, "time"_a, "meshes"_a, "fields"_a,
+               "Return the table of a step with one block on each mesh, of rank 0.");
     module.def(
         "without_ghosts",
         [](StepInfo step) {

@@ -357,6 +357,15 @@ def read_contact(path: Path) -> dict[str, Any] | None:
     return contact if isinstance(contact, dict) and contact.get("engine") == _MARK else None
 
 
+def is_arrays_file(path: Path) -> bool:
+    """Whether a contact is a YAML file that describes arrays of another program."""
+    return path.suffix in (".yaml", ".yml")
+
+
 def is_adios2_contact(path: Path) -> bool:
-    """Whether a contact is one of this engine, or a BP5 folder."""
-    return path.suffix == ".bp" or (path.is_file() and read_contact(path) is not None)
+    """Whether a contact is one of this engine, a BP5 folder, or a file of `adios2_arrays.py`."""
+    return (
+        is_arrays_file(path)
+        or path.suffix == ".bp"
+        or (path.is_file() and read_contact(path) is not None)
+    )

@@ -52,6 +52,10 @@ _CALLS: dict[str, tuple[Any, list[Any]]] = {
         _handle,
         [_handle, _text, ctypes.c_int, ctypes.c_void_p, _size],
     ),
+    "variable_type": (ctypes.c_int, [ctypes.POINTER(ctypes.c_int), _handle]),
+    "variable_ndims": (ctypes.c_int, [_sizes, _handle]),
+    "variable_shape": (ctypes.c_int, [_sizes, _handle]),
+    "current_step": (ctypes.c_int, [_sizes, _handle]),
     "inquire_variable": (_handle, [_handle, _text]),
     "set_block_selection": (ctypes.c_int, [_handle, _size]),
     "set_shape": (ctypes.c_int, [_handle, _size, _sizes]),
@@ -224,6 +228,53 @@ class Adios2Stream:
         if variable is None:
             raise StagingError("This ADIOS2 stream was not written by Uzushio: it has no table.")
         return variable
+
+    def current_step(self) -> int:
+        """Return ADIOS2's number of the current step."""
+        number = _size()
+        self._library.current_step(ctypes.byref(number), self._engine)
+        return number.value
+
+    def described(self, name: str) -> tuple[str, tuple[int, ...]] | None:
+        """Return type and global shape of a variable; None if the step lacks it.
+
+        A single value has the shape ().
+
+        Raises:
+            StagingError: the type is none that staging supports.
+        """
+        variable = self._library.inquire_variable(self._io, name.encode())
+        if variable is None:
+            return None
+        kind, axes = ctypes.c_int(), _size()
+        self._library.variable_type(ctypes.byref(kind), variable)
+        self._library.variable_ndims(ctypes.byref(axes), variable)
+        shape = (_size * axes.value)()
+        if axes.value:
+            self._library.variable_shape(shape, variable)
+        names = {code: kind for kind, code in _TYPES.items()}
+        if kind.value not in names:
+            raise StagingError(
+                f'The ADIOS2 variable "{name}" has a type that staging does not support; it '
+                f"supports {', '.join(_TYPES)}."
+            )
+        return names[kind.value], tuple(shape)
+
+    def read(self, name: str) -> np.ndarray:
+        """Read a whole global array, or a single value, immediately."""
+        found = self.described(name)
+        if found is None:
+            raise StagingError(f'This ADIOS2 stream has no variable "{name}".')
+        kind, shape = found
+        values = np.empty(shape, kind)
+        variable = self._variable(name)
+        if shape:
+            axes = len(shape)
+            self._library.set_selection(
+                variable, axes, (_size * axes)(*(0 for _ in shape)), (_size * axes)(*shape)
+            )
+        self._library.get(self._engine, variable, values.ctypes.data, _SYNC)
+        return values
 
     def get_all(self, name: str, block: int, dtype: type) -> np.ndarray:
         """Read a whole 1-D block of a local array immediately."""

@@ -55,9 +55,10 @@ class Adios2Source(Source):
         self._stream_comm: MPI.Comm | None = None
         self._threads: list[WorkerThread] = []
         self._streams: list[Adios2Stream] = []
+        self._folders: list[Path] = []
         deadline = time.monotonic() + attach_limit
         while True:
-            described = _describe(contact, stream)
+            described = self._describe(contact, stream)
             self._sst = described["kind"] == "sst"
             self._shared = bool(described["shared"])
             if self._sst and comm is not None and comm.size > 1:
@@ -70,7 +71,8 @@ class Adios2Source(Source):
             except StagingError as error:
                 # A contact left by a dead writer is unusable until a new writer replaces it.
                 left = deadline - time.monotonic()
-                if not self._agree(left > _RETRY_INTERVAL and self._sst):
+                late = self._sst or not all(folder.exists() for folder in self._folders)
+                if not self._agree(left > _RETRY_INTERVAL and late):
                     raise PeerGone(
                         f"No writer answered at {contact} within {attach_limit:g} s: {error}"
                     ) from error
@@ -83,6 +85,10 @@ class Adios2Source(Source):
         self._announced = b""
         self._step: Any = None
         self._memory = np.empty(0, np.uint8)
+
+    def _describe(self, contact: Path, stream: str) -> dict[str, Any]:
+        """Return the content of the contact file."""
+        return _describe(contact, stream)
 
     # ---- opening and asking -----------------------------------------------------------------
 
@@ -220,9 +226,21 @@ class Adios2Source(Source):
         if status != "ok":
             return status, None
         with self._failures_as_peer_gone():
-            if number == 0:
-                self._announced = stream.get_all(ANNOUNCE, 0, np.uint8).tobytes()
-            return status, int(stream.get_all(SEQUENCE, 0, np.int64)[0])
+            return status, self._read_table(number, stream)
+
+    def _read_table(self, number: int, stream: Adios2Stream) -> int:
+        """Read the number of a stream's current step; of the first stream, its table too."""
+        if number == 0:
+            self._announced = stream.get_all(ANNOUNCE, 0, np.uint8).tobytes()
+        return int(stream.get_all(SEQUENCE, 0, np.int64)[0])
+
+    def _unused_axes(self, mesh: dict[str, Any]) -> int:
+        """Return how many of the axes z, y, x the arrays of a mesh lack."""
+        return 0
+
+    def _variable(self, field: str) -> str:
+        """Return the name of the variable of a field."""
+        return field
 
     def begin(self, sequence: int, step: Any) -> None:
         """Advance to the step of rank 0."""
@@ -245,9 +263,9 @@ class Adios2Source(Source):
             (shape, owned), _ = global_box(meshes, blocks[block], field)
             at = (*(a + b for a, b in zip(owned, start, strict=False)), first)
             size = (*count, components)
-            axes = len(shape)
+            axes = slice(self._unused_axes(meshes[field[1]]), len(shape))
             requests.setdefault(0 if self._shared else rank, []).append(
-                (field[0], at[:axes], size[:axes], place)
+                (self._variable(field[0]), at[axes], size[axes], place)
             )
 
         def getter(number: int) -> Callable[[], None]:

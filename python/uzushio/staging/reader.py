@@ -69,10 +69,13 @@ def attach(
     where = os.path.expanduser(os.fspath(contact))
     end = time.monotonic() + attach_limit
     if _is_adios2(where, comm, attach_limit):
+        from uzushio.staging.adios2_arrays import Adios2Arrays
+        from uzushio.staging.adios2_engine import is_arrays_file
         from uzushio.staging.adios2_source import Adios2Source
 
         left = max(0.0, end - time.monotonic())
-        source = Adios2Source(Path(where), comm, left, stream, answer_limit)
+        kind = Adios2Arrays if is_arrays_file(Path(where)) else Adios2Source
+        source = kind(Path(where), comm, left, stream, answer_limit)
         return Reader.with_source(
             source, comm, step_limit=step_limit, answer_limit=answer_limit, verify=verify
         )
