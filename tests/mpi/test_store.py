@@ -66,6 +66,52 @@ def test_boxes_that_are_no_planes_are_read_on_any_number_of_ranks(
     assert done.stdout.split().count("read") == readers
 
 
+READ_ONCE = """
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+from uzushio._base.store import checkpoint
+from uzushio._base.store.array import DistributedArray, State
+
+comm, shape = MPI.COMM_WORLD, (12, 4, 10)
+whole = np.random.default_rng(3).normal(size=shape)
+if comm.rank == 0:
+    state = State({"u": DistributedArray(shape, whole.dtype, [((0, 0, 0), whole)])})
+    checkpoint.write(
+        Path("run"), checkpoint.Snapshot("toy", "", 5, 1.0, state), 1, MPI.COMM_SELF
+    )
+comm.Barrier()
+opened = []
+sys.addaudithook(
+    lambda event, given: opened.append(str(given[0]))
+    if event == "open" and "/u/c." in str(given[0]) else None
+)
+# All ranks need planes 2 to 8, each a piece of the rows.
+first, end = (10 * r // comm.size for r in (comm.rank, comm.rank + 1))
+mine = np.zeros((7, 4, end - first))
+part = DistributedArray(shape, mine.dtype, [((2, 0, first), mine)])
+checkpoint.open_checkpoint(
+    Path("run"), comm, use=lambda found: found.state().fill("u", part)
+)
+assert mine.tobytes() == whole[2:9, :, first:end].tobytes()
+read = sum(comm.allgather([(name, os.stat(name).st_size) for name in opened]), [])
+assert len({name for name, _ in read}) == len(read) == 7, read
+assert sum(size for _, size in read) == 7 * (8 * 4 * 10 + 4)
+print("once", flush=True)
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_a_restart_reads_each_needed_chunk_once_in_the_whole_job(mpi_run: Run, ranks: int) -> None:
+    done = mpi_run(ranks, ["-c", READ_ONCE], timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split().count("once") == ranks
+
+
 OVERLAP = """
 import numpy as np
 from mpi4py import MPI

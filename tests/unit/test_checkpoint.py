@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 from mpi4py import MPI
 
 from uzushio._base.store import checkpoint
@@ -116,12 +117,65 @@ def opened() -> list[str]:
 def test_a_restart_opens_each_chunk_once(tmp_path: Path, opened: list[str]) -> None:
     path = write(tmp_path, 7)
     opened.clear()
-    stored = checkpoint.open_checkpoint(tmp_path, COMM).state()
     u = np.random.default_rng(7).normal(size=SHAPE)
-    assert np.array_equal(stored.read("u", (1, 2, 0), (3, 1, 2)), u[1:4, 2:3, 0:2])
-    assert np.array_equal(stored.read("u", (0, 0, 0), SHAPE), u)
+
+    def use(opened_checkpoint: checkpoint.Checkpoint) -> None:
+        stored = opened_checkpoint.state()
+        assert np.array_equal(stored.read("u", (1, 2, 0), (3, 1, 2)), u[1:4, 2:3, 0:2])
+        assert np.array_equal(stored.read("u", (0, 0, 0), SHAPE), u)
+
+    checkpoint.open_checkpoint(tmp_path, COMM, use=use)
     chunks = [name for name in opened if "/state/u/c." in name]
     assert sorted(chunks) == [str(path / f"state/u/c.{k}.0.0") for k in range(SHAPE[0])]
+
+
+def test_damage_found_in_the_state_goes_back_to_the_checkpoint_before(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    flip(write(tmp_path, 20) / "state/u/c.3.0.0")
+    u = np.zeros(SHAPE)
+
+    def use(opened_checkpoint: checkpoint.Checkpoint) -> None:
+        opened_checkpoint.state().fill("u", DistributedArray(SHAPE, u.dtype, [((0, 0, 0), u)]))
+
+    with pytest.raises(CheckpointError, match=r"c\.3\.0\.0 .* has a wrong checksum"):
+        checkpoint.open_checkpoint(tmp_path, COMM, use=use)
+    older = checkpoint.open_checkpoint(tmp_path, COMM, fallback=True, use=use)
+    assert older.manifest.step == 10
+    assert np.array_equal(u, np.random.default_rng(10).normal(size=SHAPE))
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_states_are_read_back_bit_for_bit(tmp_path: Path, compression: str) -> None:
+    values = np.arange(200.0).reshape(2, 10, 10)
+    values[0, 0, :4] = math.nan, math.inf, -math.inf, -0.0
+    values.view(np.uint64)[0, 0, 0] |= 5  # payload of the NaN
+    ints = np.arange(90, dtype=np.int32).reshape(3, 30)
+    path = checkpoint.write(
+        tmp_path, snapshot(1, values=values, ints=ints), 1, COMM, compression=compression
+    )
+    stored = checkpoint.open_checkpoint(tmp_path, COMM).state()
+    for name, array in (("values", values), ("ints", ints)):
+        assert stored.read(name, (0,) * array.ndim, array.shape).tobytes() == array.tobytes()
+        with_zarr = zarr.open_array(path / "state" / name, mode="r")[...]
+        assert np.asarray(with_zarr).tobytes() == array.tobytes()
+    assert (path / "state/values/c.0.0.0").stat().st_size < 0.8 * 8 * 100
+    recorded = checkpoint.open_checkpoint(path, COMM).manifest.compression
+    assert recorded is not None
+    assert recorded["name"] == compression
+    assert recorded["ratio"] > 1
+    flip(path / "state/values/c.0.0.0")
+    with pytest.raises(CheckpointError, match="wrong checksum"):
+        checkpoint.open_checkpoint(tmp_path, COMM)
+
+
+def test_small_planes_share_chunks_but_leave_one_for_each_of_32_writers(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(100, 4, 5))
+    path = write(tmp_path, 1, values=values)
+    array = zarr.open_array(path / "state/values", mode="r")
+    assert array.chunks == (3, 4, 5)  # the last one is padded
+    assert np.array_equal(array[...], values)
+    read = checkpoint.open_checkpoint(tmp_path, COMM).state().read
+    assert np.array_equal(read("values", (97, 0, 0), (3, 4, 5)), values[97:])
 
 
 def test_a_strided_view_is_stored_as_its_values(tmp_path: Path) -> None:

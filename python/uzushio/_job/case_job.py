@@ -125,8 +125,10 @@ class CaseJob(Job):
             same: arrays that are as in the latest checkpoint.
         """
         began = time.monotonic()
-        keep = self._checkpoints.keep
-        self.latest = write(self.path, snapshot, keep, self.comm, self.latest, same)
+        of = self._checkpoints
+        self.latest = write(
+            self.path, snapshot, of.keep, self.comm, self.latest, same, of.compression
+        )
         self.saved_at = time.monotonic()
         self.last_saving = self.saved_at - began
 

@@ -76,14 +76,20 @@ def restore(
     Raises:
         CheckpointError: on all ranks; there is none, it is damaged or of another solver.
     """
-    restored = checkpoint.open_checkpoint(where, comm, fallback, tell)
+
+    def use(opened: checkpoint.Checkpoint) -> None:
+        if opened.manifest.solver == case.solver:
+            solver.restore(opened.state())
+
+    # An interpolation reads boxes on each rank by itself, so all is verified before.
+    restored = checkpoint.open_checkpoint(where, comm, fallback, tell, None if interpolate else use)
     if restored.manifest.solver != case.solver:
         raise CheckpointError(
             f"checkpoint {restored.path} is of the solver '{restored.manifest.solver}', the "
             f"case is for '{case.solver}'; restart it with its own case."
         )
-    take = solver.interpolate if interpolate else solver.restore
-    take(restored.state())
+    if interpolate:
+        solver.interpolate(restored.state())
     return restored
 
 

@@ -234,7 +234,8 @@ class Simulation:
         try:
             run.occupy(self.case, self.step_index, self.comm)
             state = snapshot(self.case, self.solver, self._average)
-            return checkpoint.write(path, state, self.case.checkpoint.keep, self.comm)
+            of = self.case.checkpoint
+            return checkpoint.write(path, state, of.keep, self.comm, compression=of.compression)
         finally:
             run.release()
 

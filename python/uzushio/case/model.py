@@ -100,6 +100,10 @@ class Checkpoint(Section):
         json_schema_extra=unit("min"),
     )
     keep: Count = Field(default=2, description="number of checkpoints kept")
+    compression: Literal["lz4", "zstd"] | None = Field(
+        default=None,
+        description="lossless compression of checkpoints: lz4 is faster, zstd smaller; null: none",
+    )
 
 
 class Output(Section):

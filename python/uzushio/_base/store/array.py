@@ -73,13 +73,25 @@ BoxReader = Callable[[str, tuple[int, ...], tuple[int, ...]], np.ndarray]
 
 @dataclass(frozen=True)
 class StoredState:
-    """State in a checkpoint, for `Solver.restore`; any number of ranks reads it."""
+    """State in a checkpoint, for `Solver.restore`; any number of ranks reads it.
+
+    `read` reads a box on this rank alone. `fill_parts` reads for all ranks together, which then
+    read each chunk once in the whole job; None: each rank reads its parts.
+    """
 
     shapes: Mapping[str, tuple[int, ...]]
     attributes: Mapping[str, Any]
     read: BoxReader
+    fill_parts: Callable[[str, DistributedArray], None] | None = None
 
     def fill(self, name: str, array: DistributedArray) -> None:
-        """Read this rank's parts of an array of the same shape; raises `CheckpointError`."""
+        """Read the parts of an array of the same shape, on all ranks (collective).
+
+        Raises:
+            CheckpointError: on all ranks.
+        """
+        if self.fill_parts is not None:
+            self.fill_parts(name, array)
+            return
         for start, values in array.parts:
             values[...] = self.read(name, start, values.shape)

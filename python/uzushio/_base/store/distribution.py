@@ -68,6 +68,7 @@ class Transfer:
         wanted: Sequence[Sequence[Box]],
         dtype: np.dtype[Any],
         components: tuple[int, ...] = (),
+        covered: bool = False,
     ) -> None:
         """Plan the messages of all rounds.
 
@@ -77,16 +78,18 @@ class Transfer:
             wanted: for each rank, the boxes that it requests; the same on all ranks.
             dtype: type of the values.
             components: shape of one value, () for a scalar.
+            covered: whether ranks have a value for each index.
         """
+        self._covered = covered
         self._comm, self._held = distribution.comm, distribution.own_boxes
         self._values, self._dtype, self._components = values, np.dtype(dtype), components
         self._rounds = [_Round(box) for box in wanted[self._comm.rank]]
         self._rounds += [_Round() for _ in range(max(map(len, wanted)) - len(self._rounds))]
-        held = _BoxTable(distribution.table)
+        held = BoxTable(distribution.table)
         for this_round in self._rounds:
             for rank, number, overlap in held.overlaps(this_round.box):
                 this_round.received.setdefault(rank, []).append((number, overlap))
-        requests = _BoxTable(wanted)
+        requests = BoxTable(wanted)
         for number, box in enumerate(self._held):
             for rank, place, overlap in requests.overlaps(box):
                 if rank != self._comm.rank:
@@ -127,13 +130,13 @@ class Transfer:
         for source, pieces in this_round.received.items():
             if source != self._comm.rank:
                 messages[source] = self._message(pieces)
-                requests.append(self._comm.Irecv(_bytes(messages[source]), source, _TAG))
+                requests.append(self._comm.Irecv(as_bytes(messages[source]), source, _TAG))
         for target, pieces in this_round.sent.items():
             message, end = self._message(pieces), 0
             for number, overlap in pieces:
                 begin, end = end, end + overlap.size
                 message[begin:end].reshape(self._shape(overlap))[...] = self._own(number, overlap)
-            requests.append(self._comm.Isend(_bytes(message), target, _TAG))
+            requests.append(self._comm.Isend(as_bytes(message), target, _TAG))
         MPI.Request.Waitall(requests)
         return messages
 
@@ -142,7 +145,8 @@ class Transfer:
     ) -> np.ndarray:
         """Return the values of a requested box, put together from its pieces."""
         values = self._scratch.take(self._shape(box), self._dtype)
-        values[...] = np.nan if np.issubdtype(self._dtype, np.inexact) else 0
+        if not self._covered:
+            values[...] = np.nan if np.issubdtype(self._dtype, np.inexact) else 0
         for source in sorted(this_round.received, reverse=True):  # the lowest rank is written last
             end = sum(overlap.size for _, overlap in this_round.received[source])
             for number, overlap in reversed(this_round.received[source]):
@@ -222,7 +226,7 @@ class Scratch:
         return view
 
 
-class _BoxTable:
+class BoxTable:
     """Boxes of all ranks, for a fast search of those that overlap a box."""
 
     def __init__(self, boxes: Sequence[Sequence[Box]]) -> None:
@@ -232,8 +236,13 @@ class _BoxTable:
             for number, box in enumerate(own)
             if box.size
         ]
+        self._by_number = {number: box for _, number, box in self._boxes}
         self._starts = np.array([box.start for *_, box in self._boxes])
         self._stops = np.array([box.stop for *_, box in self._boxes])
+
+    def box(self, place: int) -> Box:
+        """Return a box of the only rank, by its number."""
+        return self._by_number[place]
 
     def overlaps(self, box: Box | None) -> Iterator[tuple[int, int, Box]]:
         """Yield rank, number and intersection of each box that overlaps `box`, in order."""
@@ -245,7 +254,8 @@ class _BoxTable:
             yield rank, number, intersection(other, box)
 
 
-def _bytes(array: np.ndarray) -> list[Any]:
+def as_bytes(array: np.ndarray) -> list[Any]:
+    """Return an array as the buffer of a message."""
     from mpi4py import MPI
 
     return [array, array.nbytes, MPI.BYTE]

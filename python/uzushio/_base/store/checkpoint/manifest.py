@@ -21,7 +21,8 @@ FORMAT = 2
 #: Formats that can be read. The first one has sizes of files, and no checksums.
 READABLE = (1, 2)
 
-_CRC_BYTES = 4
+#: Bytes of the checksum at the end of a chunk.
+CRC_BYTES = 4
 
 #: Size of a file in bytes, and its checksum as `checksum` defines it; None if it is not known.
 Entry = tuple[int, int | None]
@@ -40,6 +41,7 @@ class Manifest:
         statistics: values that `TimeAverage.restore` needs beside the arrays.
         arrays: name to `[dtype, *shape]` of each array of the state.
         files: path inside the checkpoint to size and checksum of the file.
+        compression: name and ratio of the compression of the state; None: it is not compressed.
     """
 
     solver: str
@@ -51,6 +53,7 @@ class Manifest:
     statistics: Mapping[str, Any]
     arrays: Mapping[str, list[Any]]
     files: Mapping[str, Entry]
+    compression: Mapping[str, Any] | None = None
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the global shape of an array of the state."""
@@ -59,7 +62,10 @@ class Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest atomically, and wait until it is on the disk."""
-    content = json.dumps(asdict(manifest), sort_keys=True, default=_plain)
+    values = asdict(manifest)
+    if manifest.compression is None:
+        del values["compression"]  # which earlier versions do not know
+    content = json.dumps(values, sort_keys=True, default=_plain)
     text = f'{{"format": {FORMAT}, "crc32": {zlib.crc32(content.encode())},\n"content": {content}}}'
     atomic_write(folder / NAME, text)
     sync_all([folder, folder.parent])
@@ -107,7 +113,7 @@ def checksum(path: Path) -> int:
     if path.name == "zarr.json":
         return int(google_crc32c.value(path.read_bytes()))
     with path.open("rb") as file:
-        file.seek(-_CRC_BYTES, os.SEEK_END)
+        file.seek(-CRC_BYTES, os.SEEK_END)
         return int.from_bytes(file.read(), "little")
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import google_crc32c
 import numpy as np
 import zarr
 
-from uzushio._base.parallel.sync import collective, on_root
-from uzushio._base.store.array import StoredState
+from uzushio._base.parallel.sync import collective, end_job_if_alone, on_root
+from uzushio._base.store.array import DistributedArray, StoredState
 from uzushio._base.store.checkpoint import folder as folders
+from uzushio._base.store.checkpoint.chunk_file import ChunkFormat, read_chunk
 from uzushio._base.store.checkpoint.manifest import Manifest, checksum, read_manifest
 from uzushio._base.store.checkpoint.writing import ACTIONS, chunk_file
 from uzushio._base.store.chunks import ChunkGrid
+from uzushio._base.store.scatter import Scatter
 from uzushio.domain.box import Box, intersection
 from uzushio.errors import CheckpointError
 
@@ -25,14 +27,17 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
+#: Maximum bytes of the chunks of an array that `StoredArray.read` keeps, or two chunks.
+_MAX_KEPT_BYTES = 32 << 20
+
+
 @dataclass(frozen=True)
 class Checkpoint:
-    """Verified checkpoint."""
+    """Checkpoint whose manifest and files agree; reading a chunk compares its checksum."""
 
     path: Path
     manifest: Manifest
-    #: Values of the chunks that this rank has verified, by array and index; a state takes them.
-    verified: dict[tuple[str, tuple[int, ...]], np.ndarray] = field(default_factory=dict)
+    comm: MPI.Comm
 
     def state(self) -> StoredState:
         """Return the state for `Solver.restore`; any rank may read any box."""
@@ -50,30 +55,21 @@ class Checkpoint:
         return states
 
     def _stored(self, names: Mapping[str, str], attributes: Mapping[str, Any]) -> StoredState:
-        """Return a state of some arrays, which have other names in the checkpoint.
+        """Return a state of some arrays, which have other names in the checkpoint."""
+        arrays = {name: StoredArray(self, stored) for name, stored in names.items()}
 
-        The first state has the verified chunks in memory: their files are not read again.
-        """
-        arrays = {name: _open_array(self.path, "state", stored) for name, stored in names.items()}
-        mine = [key for key in self.verified if key[0] in names.values()]
-        kept = {key: self.verified.pop(key) for key in mine}
-
-        def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+        def known(name: str) -> StoredArray:
             if name not in arrays:
                 raise CheckpointError(f"checkpoint {self.path} holds no array '{name}'.")
-            array, wanted = arrays[name], Box(start, shape)
-            grid = ChunkGrid(array.shape, array.chunks)
-            if any((names[name], index) not in kept for index in grid.within(wanted)):
-                return np.asarray(array[wanted.slices()])
-            values = np.empty(shape, array.dtype)
-            for index in grid.within(wanted):
-                chunk = grid.box(index)
-                part = intersection(chunk, wanted)
-                values[part.slices(start)] = kept[names[name], index][part.slices(chunk.start)]
-            return values
+            return arrays[name]
+
+        def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+            return known(name).read(Box(start, shape))
 
         shapes = {name: self.manifest.shape(stored) for name, stored in names.items()}
-        return StoredState(shapes, attributes, read)
+        return StoredState(
+            shapes, attributes, read, lambda name, array: known(name).fill(array, self.comm)
+        )
 
     def averages(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return the arguments of `TimeAverage.restore` (for rank 0)."""
@@ -84,11 +80,71 @@ class Checkpoint:
         return arrays, dict(self.manifest.statistics)
 
 
+class StoredArray:
+    """Array of the state in a checkpoint, read chunk by chunk."""
+
+    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
+        """Open an array; raises `CheckpointError` if its metadata contradict the manifest."""
+        path = checkpoint.path
+        array = _open_array(path, "state", name)
+        if [array.dtype.str, *array.shape] != checkpoint.manifest.arrays[name]:
+            raise CheckpointError(
+                f"checkpoint {path} is damaged: state/{name}/zarr.json contradicts the manifest."
+            )
+        self.grid = ChunkGrid(array.shape, array.chunks)
+        self._path, self._name, self._files = path, name, checkpoint.manifest.files
+        compressed = next((c.cname.value for c in array.compressors if hasattr(c, "cname")), None)
+        self._format = ChunkFormat(array.chunks, array.dtype, compressed)
+        kept = max(2, _MAX_KEPT_BYTES // max(1, self._format.nbytes))
+        self._chunk = lru_cache(kept)(self.chunk)
+
+    def chunk(self, index: tuple[int, ...], memory: np.ndarray | None = None) -> np.ndarray:
+        """Read a chunk, without its padding; raises `CheckpointError`."""
+        file, box = chunk_file(self._name, index), self.grid.box(index)
+        place = f"{file} ({box} of '{self._name}')"
+        if file not in self._files:
+            raise CheckpointError(
+                f"checkpoint {self._path} is damaged: {file} is not in its manifest."
+            )
+        try:
+            values, crc = read_chunk(self._path / file, self._format, memory)
+        except (ValueError, OSError) as error:
+            raise CheckpointError(
+                f"checkpoint {self._path} is damaged: {place} has a wrong checksum."
+            ) from error
+        if self._files[file][1] not in (None, crc):
+            raise _not_the_written(self._path, place)
+        return values[tuple(map(slice, box.count))]
+
+    def read(self, wanted: Box) -> np.ndarray:
+        """Read a box on this rank alone; keeps the last chunks in memory."""
+        values = np.empty(wanted.count, self._format.dtype)
+        for index in self.grid.within(wanted):
+            chunk = self.grid.box(index)
+            part = intersection(chunk, wanted)
+            values[part.slices(wanted.start)] = self._chunk(index)[part.slices(chunk.start)]
+        return values
+
+    def fill(self, array: DistributedArray, comm: MPI.Comm) -> None:
+        """Read the parts of an array; each needed chunk is read by one rank (collective)."""
+        scatter = Scatter(comm, self.grid, array.boxes, self._format.dtype)
+        with collective(comm):
+            scatter.run(self.chunk, array.values)
+
+    def verify(self, comm: MPI.Comm) -> None:
+        """Read this rank's share of the chunks, and compare their checksums."""
+        indices = [*self.grid.indices]
+        first, end = (len(indices) * rank // comm.size for rank in (comm.rank, comm.rank + 1))
+        for index in indices[first:end]:
+            self.chunk(index)
+
+
 def open_checkpoint(
     where: Path | str,
     comm: MPI.Comm,
     fallback: bool = False,
     tell: Callable[[str], None] = lambda text: None,
+    use: Callable[[Checkpoint], None] | None = None,
 ) -> Checkpoint:
     """Find and verify the checkpoint to restart from (collective).
 
@@ -97,6 +153,9 @@ def open_checkpoint(
         comm: the ranks, which share the reading.
         fallback: use the checkpoint before a damaged one.
         tell: called with a sentence for each damaged checkpoint.
+        use: takes the state, with `StoredState.fill` (collective). Chunks are then verified as
+            they are read, and no chunk is read for its checksum alone. None: the ranks read all
+            chunks once to verify them.
 
     Raises:
         CheckpointError: on all ranks, naming the damaged file.
@@ -104,7 +163,7 @@ def open_checkpoint(
     paths = on_root(comm, lambda: folders.candidates(Path(where)))
     for path, older in zip(paths, [*paths[1:], None], strict=True):
         try:
-            return _verified(path, comm)
+            return _verified(path, comm, use)
         except CheckpointError as error:
             if older is None:
                 raise CheckpointError(f"{error} There is no older checkpoint.") from error
@@ -116,14 +175,19 @@ def open_checkpoint(
     raise AssertionError("candidates are never empty")
 
 
-def _verified(path: Path, comm: MPI.Comm) -> Checkpoint:
-    """Read all of a checkpoint, each rank its share of the chunks."""
-    checkpoint = Checkpoint(path, on_root(comm, lambda: _checked_manifest(path)))
+def _verified(path: Path, comm: MPI.Comm, use: Callable[[Checkpoint], None] | None) -> Checkpoint:
+    """Verify a checkpoint: all chunks, each rank its share, or those that `use` reads."""
+    checkpoint = Checkpoint(path, on_root(comm, lambda: _checked_manifest(path)), comm)
     with collective(comm):
         for name in checkpoint.manifest.arrays:
-            _check_chunks(checkpoint, name, comm)
+            array = StoredArray(checkpoint, name)
+            if use is None or name.startswith(f"{ACTIONS}/"):
+                array.verify(comm)
         if comm.rank == 0:
             _check_averages(checkpoint)
+    if use is not None:
+        with end_job_if_alone(comm, "the reading of a checkpoint"):
+            use(checkpoint)
     return checkpoint
 
 
@@ -164,44 +228,6 @@ def _not_the_written(path: Path, what: str) -> CheckpointError:
         f"checkpoint {path} is damaged: {what} is not what was written there, but of another "
         "array, place or checkpoint."
     )
-
-
-def _check_chunks(checkpoint: Checkpoint, name: str, comm: MPI.Comm) -> None:
-    """Read this rank's share of the chunks of an array, and compare their CRC32C.
-
-    Shares are consecutive, so that most chunks are read by the rank that needs them.
-    """
-    path, manifest = checkpoint.path, checkpoint.manifest
-    array = _open_array(path, "state", name)
-    if [array.dtype.str, *array.shape] != manifest.arrays[name]:
-        raise CheckpointError(
-            f"checkpoint {path} is damaged: state/{name}/zarr.json contradicts the manifest."
-        )
-    grid = ChunkGrid(array.shape, array.chunks)
-    indices = [*grid.indices]
-    first, end = (len(indices) * rank // comm.size for rank in (comm.rank, comm.rank + 1))
-    for index in indices[first:end]:
-        file, box = chunk_file(name, index), grid.box(index)
-        place = f"{file} ({box} of '{name}')"
-        try:
-            values = np.asarray(array[box.slices()])
-        except (ValueError, OSError, RuntimeError) as error:
-            raise CheckpointError(
-                f"checkpoint {path} is damaged: {place} has a wrong checksum."
-            ) from error
-        if file not in manifest.files:
-            raise CheckpointError(f"checkpoint {path} is damaged: {file} is not in its manifest.")
-        _, crc = manifest.files[file]
-        if crc is not None and _checksum(values, grid.chunk) != crc:
-            raise _not_the_written(path, place)
-        checkpoint.verified[name, index] = values
-
-
-def _checksum(values: np.ndarray, chunk: tuple[int, ...]) -> int:
-    """Return the CRC32C of the chunk of some values, which is padded with zeros."""
-    whole = np.zeros(chunk, values.dtype)
-    whole[tuple(map(slice, values.shape))] = values
-    return int(google_crc32c.value(whole.tobytes()))
 
 
 def _check_averages(checkpoint: Checkpoint) -> None:

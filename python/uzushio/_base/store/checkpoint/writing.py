@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
-from zarr.codecs import Crc32cCodec
 
 from uzushio import __version__
 from uzushio._base.parallel.sync import collective, on_root
 from uzushio._base.store.array import DistributedArray, State
 from uzushio._base.store.checkpoint import folder as folders
+from uzushio._base.store.checkpoint.chunk_file import ChunkFormat, ChunkWriter
 from uzushio._base.store.checkpoint.manifest import (
     Entry,
     Manifest,
@@ -41,6 +41,8 @@ _ROOT = (
 )
 
 
+#: Size of a chunk of several planes, and minimum number of such chunks of an array.
+_CHUNK_BYTES, _MIN_CHUNKS = 4 << 20, 32
 #: Group of the states of actions, inside that of the solver, and key of their attributes in the
 #: notes.
 ACTIONS = "actions"
@@ -81,6 +83,7 @@ def write(
     comm: MPI.Comm,
     like: Path | None = None,
     same: Collection[str] = (),
+    compression: str | None = None,
 ) -> Path:
     """Write a checkpoint into the folder of a run, and remove the oldest ones (collective).
 
@@ -94,6 +97,7 @@ def write(
         like: earlier checkpoint with some of the same arrays.
         same: names of these arrays. Both checkpoints share their files by hard links; a file
             system without links has copies.
+        compression: lossless compression of the state, one of `COMPRESSIONS`; None: none.
 
     Returns:
         The folder of the checkpoint.
@@ -108,23 +112,22 @@ def write(
         arrays = {name: array for name, array in arrays.items() if name not in linked}
         needed = sum(array.nbytes for array in arrays.values())
         # A chunk of zeros is stored too, so that a missing chunk is a lost one.
-        with zarr.config.set({"array.write_empty_chunks": True}):
-            with collective(comm):
-                if comm.rank == 0:
-                    _create(path, snapshot, arrays, needed)
-            files: list[str] = []
-            for name, array in arrays.items():
-                files += _write_array(path, name, array, comm)
+        with zarr.config.set({"array.write_empty_chunks": True}), collective(comm):
+            if comm.rank == 0:
+                _create(path, snapshot, arrays, needed, compression)
         sealed: dict[str, Entry] = {}
-        with collective(comm):
-            sealed = seal_all(path, files)
+        with ChunkWriter() as writer:
+            for name, array in arrays.items():
+                _write_array(path, name, array, comm, writer, compression)
+            with collective(comm):
+                sealed = writer.wait()
         written = comm.gather(sealed)
         with collective(comm):
             if written is not None:
                 chunks = {file: entry for entries in written for file, entry in entries.items()}
                 if like is not None and linked:
                     chunks |= _entries(like, linked)
-                write_manifest(path, _manifest(path, snapshot, chunks))
+                write_manifest(path, _manifest(path, snapshot, chunks, compression))
     except Exception as error:
         if comm.rank == 0:
             folders.discard(path)
@@ -162,7 +165,11 @@ def _link(path: Path, like: Path | None, same: Collection[str]) -> set[str]:
 
 
 def _create(
-    path: Path, snapshot: Snapshot, arrays: Mapping[str, DistributedArray], needed: int
+    path: Path,
+    snapshot: Snapshot,
+    arrays: Mapping[str, DistributedArray],
+    needed: int,
+    compression: str | None,
 ) -> None:
     """Create the arrays without their chunks, and write the averages."""
     free = shutil.disk_usage(path).free
@@ -174,14 +181,14 @@ def _create(
     root = zarr.open_group(path, mode="a", zarr_format=3, attributes={"description": _ROOT})
     state = root.create_group("state")
     for name, array in arrays.items():
-        _create_array(state, name, array.shape, _grid(array).chunk, array.dtype, array.dims)
+        _create_array(state, name, array.shape, _format(array, compression), array.dims)
     for name, values in snapshot.state.coordinates.items():
-        _create_array(state, name, values.shape, values.shape, values.dtype, (name,))[...] = values
+        _create_array(state, name, values.shape, _whole(values), (name,))[...] = values
     averages = root.create_group("statistics")
     dims = snapshot.notes.get("dims", {})
     for name, values in snapshot.averages.items():
         axes = tuple(dims.get(name, ()))
-        target = _create_array(averages, name, values.shape, values.shape, values.dtype, axes)
+        target = _create_array(averages, name, values.shape, _whole(values), axes)
         target[...] = values
     consolidate(path)
 
@@ -190,16 +197,15 @@ def _create_array(
     group: zarr.Group,
     name: str,
     shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    dtype: np.dtype,
+    of: ChunkFormat,
     dims: tuple[str, ...] = (),
 ) -> zarr.Array[Any]:
     return group.create_array(
         name,
         shape=shape,
-        chunks=tuple(max(1, extent) for extent in chunks),
-        dtype=dtype,
-        compressors=[Crc32cCodec()],
+        chunks=tuple(max(1, extent) for extent in of.chunk),
+        dtype=of.dtype,
+        compressors=of.compressors,
         fill_value=0,
         # xarray does not open arrays whose axes have no names.
         dimension_names=dims or tuple(f"{name}_{axis}" for axis in range(len(shape))),
@@ -209,33 +215,50 @@ def _create_array(
 
 
 def _grid(array: DistributedArray) -> ChunkGrid:
-    """Return the chunks of an array: planes of the first axis unless it has its own."""
-    return ChunkGrid(array.shape, array.chunks or (1, *array.shape[1:]))
+    """Return the chunks of an array: planes of the first axis unless it has its own.
 
-
-def _write_array(path: Path, name: str, array: DistributedArray, comm: MPI.Comm) -> list[str]:
-    """Write this rank's chunks of an array, and send values to the other writers (collective).
-
-    Returns:
-        Files of the chunks that this rank wrote.
+    Several planes where one is small, as a file for each would wait for the disk too often, but
+    not so many that ranks would have no chunk to write.
     """
-    grid, files = _grid(array), list[str]()
+    if array.chunks:
+        return ChunkGrid(array.shape, array.chunks)
+    plane = array.nbytes // max(1, array.shape[0]) if array.shape else 1
+    planes = max(1, min(_CHUNK_BYTES // max(1, plane), array.shape[0] // _MIN_CHUNKS))
+    return ChunkGrid(array.shape, (planes, *array.shape[1:]))
+
+
+def _format(array: DistributedArray, compression: str | None) -> ChunkFormat:
+    return ChunkFormat(_grid(array).chunk, np.dtype(array.dtype), compression)
+
+
+def _whole(values: np.ndarray) -> ChunkFormat:
+    """Return the format of an array of a single chunk."""
+    return ChunkFormat(values.shape, values.dtype)
+
+
+def _write_array(
+    path: Path,
+    name: str,
+    array: DistributedArray,
+    comm: MPI.Comm,
+    writer: ChunkWriter,
+    compression: str | None,
+) -> None:
+    """Write this rank's chunks of an array, and send values to the other writers (collective)."""
+    grid, of = _grid(array), _format(array, compression)
     distribution = Distribution(comm, array.boxes)
     owned = grid.owned(distribution.table, array.dtype.itemsize, covered=True)
-    target: zarr.Array[Any] | None = None
     with collective(comm):
-        transfer = Transfer(distribution, array.values, owned, array.dtype)
-        if owned[comm.rank]:
-            target = zarr.open_array(path / "state" / name, mode="r+", zarr_format=3)
+        transfer = Transfer(distribution, array.values, owned, array.dtype, covered=True)
 
     def put(box: Box, values: np.ndarray) -> None:
-        assert target is not None
-        target[box.slices()] = values
-        files.extend(chunk_file(name, index) for index in grid.within(box))
+        indices = [*grid.within(box)]
+        chunks = (values[grid.box(index).slices(box.start)] for index in indices)
+        files = [chunk_file(name, index) for index in indices]
+        writer.write(path, [*zip(files, chunks, strict=True)], of)
 
     with collective(comm):
         receive_all(transfer, put)
-    return files
 
 
 def _entries(checkpoint: Path, names: Collection[str]) -> dict[str, Entry]:
@@ -253,13 +276,16 @@ def chunk_file(name: str, index: Sequence[int]) -> str:
     return f"state/{name}/{'.'.join(map(str, ('c', *index)))}"
 
 
-def _manifest(path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry]) -> Manifest:
+def _manifest(
+    path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry], compression: str | None
+) -> Manifest:
     """List the files of a checkpoint, after a check that no chunk is missing.
 
     Args:
         path: folder of the checkpoint.
         snapshot: content of the checkpoint.
         chunks: entries of all chunks of the state, which are on the disk.
+        compression: compression of the chunks.
     """
     made = [(Path(folder), names) for folder, _, names in os.walk(path)]
     there = {str((folder / name).relative_to(path)) for folder, names in made for name in names}
@@ -288,4 +314,15 @@ def _manifest(path: Path, snapshot: Snapshot, chunks: Mapping[str, Entry]) -> Ma
             for name, array in snapshot.arrays.items()
         },
         files=files,
+        compression=_ratio(snapshot, chunks, compression),
     )
+
+
+def _ratio(
+    snapshot: Snapshot, chunks: Mapping[str, Entry], compression: str | None
+) -> dict[str, Any] | None:
+    """Return the name of a compression, and the bytes of the values over those of the files."""
+    if compression is None:
+        return None
+    values = sum(array.nbytes for array in snapshot.arrays.values())
+    return {"name": compression, "ratio": values / max(1, sum(size for size, _ in chunks.values()))}
