@@ -70,7 +70,7 @@ def measure(name: str, n: int, repeats: int, where: str, compression: str | None
 
     def read_plain() -> None:
         with plain.open("rb", buffering=0) as file:
-            while file.readinto(content):
+            while file.readinto(content.data):
                 pass
 
     targets = {

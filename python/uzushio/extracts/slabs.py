@@ -1,14 +1,14 @@
-"""Slabs of bounded size, in which values are gathered and copied."""
+"""Slabs of bounded size, in which values are written and copied."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from uzushio._base.store.chunks import MAX_BYTES
 from uzushio._base.store.schema import StoreSchema
-from uzushio.domain.box import Box
 from uzushio.domain.fields import Field
 
-#: Maximum bytes that rank 0 receives at a time, or one plane.
+#: Maximum bytes that are copied at a time, or one plane.
 MAX_SLAB_BYTES = 64 << 20
 
 
@@ -17,16 +17,15 @@ def bytes_per_step(schema: StoreSchema, variable: Field) -> int:
     return schema.whole.size * variable.components * variable.dtype.itemsize
 
 
-def slab_boxes(schema: StoreSchema, variable: Field, limit: int) -> list[Box]:
-    """Divide all points along the first axis with several of them, at most `limit` bytes each."""
+def slab_chunk(schema: StoreSchema, variable: Field, ranks: int) -> tuple[int, ...]:
+    """Return the extents of slabs that are contiguous in a file, at least one for each rank.
+
+    They divide the first axis with several points; a slab has at most `MAX_BYTES`, or one plane.
+    """
     axis = next((a for a, count in enumerate(schema.count) if count > 1), 0)
-    each = bytes_per_step(schema, variable) // schema.count[axis]
-    boxes, step = [], max(1, limit // max(each, 1))
-    for first in range(0, schema.count[axis], step):
-        start, count = [0, 0, 0], [*schema.count]
-        start[axis], count[axis] = first, min(step, schema.count[axis] - first)
-        boxes.append(Box(tuple(start), tuple(count)))
-    return boxes
+    plane = bytes_per_step(schema, variable) // schema.count[axis]
+    planes = max(1, min(schema.count[axis] // ranks, MAX_BYTES // max(1, plane)))
+    return tuple(planes if a == axis else n for a, n in enumerate(schema.count))
 
 
 def slabs(size: tuple[int, ...], dtype: np.dtype, limit: int = MAX_SLAB_BYTES) -> list[slice]:

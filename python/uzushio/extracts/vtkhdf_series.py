@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 
 from uzushio._base.parallel.sync import collective
+from uzushio._base.store.chunks import ChunkGrid
 from uzushio._base.store.distribution import Distribution, Transfer, receive_all
 from uzushio._base.store.schema import StoreSchema
 from uzushio._base.store.series import count_before
@@ -24,7 +25,7 @@ from uzushio.domain.box import Box
 from uzushio.domain.fields import Field
 from uzushio.errors import OutputError
 from uzushio.extracts import hdf5_extent
-from uzushio.extracts.slabs import MAX_SLAB_BYTES, bytes_per_step, slab_boxes, slabs
+from uzushio.extracts.slabs import bytes_per_step, slab_chunk, slabs
 from uzushio.extracts.vtkhdf_layout import (
     Kind,
     cells_of,
@@ -54,7 +55,7 @@ class _PartFile:
 
 
 class VtkhdfSeries:
-    """VTKHDF file that grows by steps; rank 0 writes it in slabs."""
+    """VTKHDF file that grows by steps; rank 0 writes its metadata, and all ranks its values."""
 
     def __init__(self, path: Path, schema: StoreSchema, kind: Kind, begun: bool = False) -> None:
         """Set path and schema; no file is opened.
@@ -71,7 +72,7 @@ class VtkhdfSeries:
         self._times: list[float] = []
         self._part_files: list[_PartFile] = []
         self._open = False
-        self.bytes = 0  #: bytes of values written by rank 0
+        self.bytes = 0  #: bytes of values written by all ranks
 
     def append(
         self,
@@ -119,13 +120,35 @@ class VtkhdfSeries:
                 each = bytes_per_step(self.schema, variable)
                 extent = hdf5_extent.Hdf5Extent.of(self.parts / part.name, _place(variable.name))
                 extent = extent.part((len(self._steps) - part.first) * each, each)
+        self._scatter(distribution, variable, values, extent)
 
-        def put(_: Box, slab: np.ndarray) -> None:
+    def _scatter(
+        self,
+        distribution: Distribution,
+        variable: Field,
+        values: Sequence[np.ndarray],
+        extent: hdf5_extent.Hdf5Extent | None,
+    ) -> None:
+        """Write all values to an extent, which rank 0 knows (collective).
+
+        Each rank writes slabs of which it has the largest share, at their places in the file.
+        """
+        comm, count, dtype = distribution.comm, self.schema.count, variable.dtype
+        extent = comm.bcast(extent)
+        value = variable.components * dtype.itemsize
+        grid = ChunkGrid(count, slab_chunk(self.schema, variable, comm.size))
+        wanted = grid.owned(distribution.table, value, every=True)
+
+        def put(box: Box, slab: np.ndarray) -> None:
             assert extent is not None
-            extent.write(slab)
-            self.bytes += slab.nbytes
+            first = int(np.ravel_multi_index(box.start, count)) * value
+            extent.part(first, slab.nbytes).write(slab)
 
-        self._gather(distribution, variable, values, put)
+        with collective(comm):
+            transfer = Transfer(distribution, values, wanted, dtype, variable.value_shape)
+        with collective(comm):
+            receive_all(transfer, put)
+        self.bytes += bytes_per_step(self.schema, variable)
 
     def _gather(
         self,
@@ -133,10 +156,9 @@ class VtkhdfSeries:
         variable: Field,
         values: Sequence[np.ndarray],
         take: Callable[[Box, np.ndarray], None],
-        limit: int = MAX_SLAB_BYTES,
     ) -> None:
-        """Pass all values to `take` on rank 0, in slabs of at most `limit` bytes (collective)."""
-        comm, wanted = distribution.comm, [slab_boxes(self.schema, variable, limit)]
+        """Pass all values to `take` on rank 0, in one array (collective)."""
+        comm, wanted = distribution.comm, [[self.schema.whole]]
         wanted += [[] for _ in range(comm.size - 1)]
         with collective(comm):
             transfer = Transfer(distribution, values, wanted, variable.dtype, variable.value_shape)
@@ -149,7 +171,7 @@ class VtkhdfSeries:
         path, rank = self.parts / _GEOMETRY, distribution.comm.rank
         whole: list[np.ndarray] = []
         if self.schema.lines is None and self.kind == "UnstructuredGrid":
-            self._gather(distribution, points, corners, lambda _, all: whole.append(all), 1 << 62)
+            self._gather(distribution, points, corners, lambda _, all: whole.append(all))
         extents: list[hdf5_extent.Hdf5Extent] = []
         with collective(distribution.comm):
             if rank == 0 and self.kind == "StructuredGrid":
@@ -166,7 +188,7 @@ class VtkhdfSeries:
                 for name, array in arrays.items():
                     hdf5_extent.Hdf5Extent.of(path, _geometry(name)).write(array)
         if self.kind == "StructuredGrid":
-            self._gather(distribution, points, corners, lambda _, slab: extents[0].write(slab))
+            self._scatter(distribution, points, corners, extents[0] if extents else None)
 
     # ---- rank 0 -------------------------------------------------------------------------------
 

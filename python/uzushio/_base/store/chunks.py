@@ -50,7 +50,11 @@ class ChunkGrid:
         return Box(start, tuple(min(n, whole - s) for whole, s, n in ends))
 
     def owned(
-        self, table: Sequence[Sequence[Box]], value_bytes: int, covered: bool = False
+        self,
+        table: Sequence[Sequence[Box]],
+        value_bytes: int,
+        covered: bool = False,
+        every: bool = False,
     ) -> list[list[Box]]:
         """Assign each chunk to the rank with its largest share, the lowest of several.
 
@@ -58,6 +62,7 @@ class ChunkGrid:
             table: boxes of each rank.
             value_bytes: size of a value.
             covered: whether the boxes must cover the array once.
+            every: whether rank 0 gets the chunks of which no rank has values.
 
         Returns:
             For each rank, boxes of its chunks, of at most `MAX_BYTES` or one chunk.
@@ -80,6 +85,8 @@ class ChunkGrid:
             owner[region][larger], most[region][larger] = rank, shares[larger]
         if covered and not np.array_equal(total, sizes):
             raise ValueError(f"the ranks' boxes do not make up the array of shape {self.shape}")
+        if every:
+            owner[owner < 0] = 0
         each = max(1, MAX_BYTES // (int(np.prod(self.chunk)) * value_bytes))
         owned: list[list[Box]] = [[] for _ in table]
         for across in np.ndindex(*owner.shape[1:]):

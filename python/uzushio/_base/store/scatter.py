@@ -123,8 +123,8 @@ class Scatter:
                 else:
                     piece = values[part.slices(chunk.start)].reshape(-1)
                     outgoing.setdefault(rank, []).append(piece)
-        for rank, pieces in outgoing.items():
-            requests.append(self._comm.Isend(as_bytes(np.concatenate(pieces)), rank, _TAG))
+        for rank, sent in outgoing.items():
+            requests.append(self._comm.Isend(as_bytes(np.concatenate(sent)), rank, _TAG))
         MPI.Request.Waitall(requests)
         for pieces, message in incoming:
             end = 0

@@ -93,7 +93,7 @@ class ZarrSeries:
         self.path, self.schema, self.begun = path, schema, begun
         self._chunks, self._steps_per_chunk = chunks, steps_per_chunk
         self._steps: list[int] | None = None
-        self.bytes = 0  #: bytes written by this rank, before compression
+        self.bytes = 0  #: bytes written by all ranks, before compression
 
     def chunk(self, variable: Field) -> Index:
         """Return the points of a chunk along z, y, x."""
@@ -159,10 +159,10 @@ class ZarrSeries:
             last = () if self.schema.once else (array.shape[0] - 1,)
             place = tuple(part for a, part in enumerate(box.slices()) if a in self.schema.kept)
             array[(*last, *place)] = values.squeeze(self.schema.dropped)
-            self.bytes += values.nbytes
 
         with collective(comm), _naming_path(self.path):
             receive_all(transfer, put)
+        self.bytes += self.schema.whole.size * variable.components * dtype.itemsize
 
     def truncate(self, step: int) -> None:
         """Remove the steps after `step` (rank 0); raises OSError."""

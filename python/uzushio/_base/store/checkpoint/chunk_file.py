@@ -22,8 +22,10 @@ from numcodecs.blosc import Blosc
 from uzushio._base.store.checkpoint.manifest import CRC_BYTES, Entry
 
 #: Lossless compressions of a checkpoint, and compressor and level of each in Blosc.
-COMPRESSIONS = {"lz4": ("lz4", 5), "zstd": ("zstd", 3)}
-Compression = Literal["lz4", "zstd"]
+COMPRESSIONS: dict[str, tuple[Literal["lz4", "zstd"], int]] = {
+    "lz4": ("lz4", 5),
+    "zstd": ("zstd", 3),
+}
 #: Threads of a rank that write files and wait for the disk.
 THREADS = 16
 
@@ -147,7 +149,7 @@ def read_chunk(
         read = 0
         while read < size:
             left = content[read:] if read < length else content[:0]
-            count = os.readv(file, [left, memoryview(stored)[max(read - length, 0) :]])
+            count = os.readv(file, [left.data, memoryview(stored)[max(read - length, 0) :]])
             if not count:
                 raise ValueError("the file is truncated")
             read += count
@@ -183,7 +185,7 @@ def _write(path: Path, values: np.ndarray, of: ChunkFormat, copied: Event) -> En
 
 def _write_all(file: int, content: np.ndarray, end: bytes) -> None:
     """Write all bytes."""
-    written = os.writev(file, [content, end])
+    written = os.writev(file, [content.data, end])
     while written < len(content) + len(end):
         left = content[written:] if written < len(content) else content[:0]
-        written += os.writev(file, [left, end[max(written - len(content), 0) :]])
+        written += os.writev(file, [left.data, end[max(written - len(content), 0) :]])
