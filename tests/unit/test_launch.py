@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from uzushio._base.parallel import launch
+from uzushio._base.parallel import job_output, launch
 from uzushio.errors import LaunchError
 
 NAMES = [*launch._SIZES, *launch._RANKS, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"]
@@ -147,7 +147,7 @@ def test_only_repeated_failures_are_omitted() -> None:
     first = b"first\n" + repeats + late + b"second\n"
     source = io.BytesIO(first + wrapped + notice + rule + b"open end\n")
     target = io.BytesIO()
-    launch.pass_on(source, target.write)
+    job_output.pass_on(source, target.write)
     assert target.getvalue() == b"first\nsecond\n" + notice + rule + b"open end\n"
 
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Protocol
 
-from uzushio._base.parallel import launch
+from uzushio._base.parallel import job_output, launch
 from uzushio.errors import TuningError, UzushioError
 from uzushio.tuning.subject import Machine, Point
 from uzushio.tuning.worker import MARK
@@ -136,7 +136,9 @@ class _WorkerJob:
         self._reader_threads = [
             threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True),
             threading.Thread(
-                target=launch.pass_on, args=(self._process.stderr, self._stderr.write), daemon=True
+                target=job_output.pass_on,
+                args=(self._process.stderr, self._stderr.write),
+                daemon=True,
             ),
         ]
         for thread in self._reader_threads:

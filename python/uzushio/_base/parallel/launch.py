@@ -20,11 +20,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from uzushio._base.parallel.signals import READY, READY_LINE, stop_signals
+from uzushio._base.parallel.job_output import JobOutput, pass_on
+from uzushio._base.parallel.signals import READY, stop_signals
 from uzushio.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -53,16 +53,6 @@ _LOCAL_SIZES = (
 )
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE")
 _RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
-#: Harmless messages of Open MPI: `mpiexec` closed its sockets before a rank, or a rank closed its
-#: pipe before the event loop of `mpiexec`.
-_LATE = (b"PMIX_ERR_UNREACH", b"[warn] Epoll MOD(")
-_RULE = re.compile(r"^-{70,}\s*$")
-#: Blocks of Open MPI that repeat the failure of a rank, or report that a forwarded signal reached a
-#: rank before its handler was installed.
-_REPEATS = re.compile(
-    r"exited with non-zero status|MPI_ABORT was invoked|User defined signal 1"
-    r'|calling\s+"abort"'
-)
 
 
 def ranks_around() -> int | None:
@@ -293,7 +283,7 @@ def run_job(ranks: int, arguments: list[str], own_binding: bool = False) -> int:
     os.environ |= {TERMINAL: str(columns), READY: "1"}
     received: list[int] = []
     job = start_job(ranks, arguments, own_binding=own_binding)
-    output = _Output(ranks)
+    output = JobOutput(ranks)
 
     def forward(number: int, _frame: object) -> None:
         received.append(number)
@@ -350,70 +340,9 @@ def _ended_by(number: int) -> str:
     return f"mpiexec was ended by {name}, and its ranks with it{advice}."
 
 
-class _Output:
-    """Output of a job that is passed on, until the job is ended before it has begun.
-
-    Attributes:
-        ready: whether all ranks handle signals: each has written `READY_LINE`, or rank 0 a text.
-        ended: whether the output is no longer passed on.
-    """
-
-    def __init__(self, ranks: int) -> None:
-        self._missing = ranks
-        self.ready = self.ended = False
-
-    def end(self, sentence: bytes) -> None:
-        """Write a sentence instead of all that follows."""
-        self.ended = True
-        with suppress(OSError):
-            os.write(1, sentence)
-
-    def copy(self, source: int, target: int) -> None:
-        """Copy a file to another as data arrive; when the target is closed, only read."""
-        target_open, cut = True, b""
-        while text := os.read(source, 65536):
-            if self._missing > 0:
-                text = cut + text
-                self._missing -= text.count(READY_LINE)
-                text = text.replace(READY_LINE, b"")
-                cut = READY_LINE[:1] if text.endswith(READY_LINE[:1]) else b""
-                text = text.removesuffix(cut)
-                self.ready = self.ready or self._missing <= 0 or bool(text)
-            try:
-                while target_open and text and not self.ended:
-                    text = text[os.write(target, text) :]
-            except OSError:
-                target_open = False
-
-    def write(self, text: bytes) -> None:
-        """Write to the standard error."""
-        if not self.ended:
-            sys.stderr.buffer.write(text)
-            sys.stderr.buffer.flush()
-
-
 def _die_with_parent() -> Callable[[], None] | None:
     """Return a hook that ends `mpiexec`, and so the ranks, if this process is killed (Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
     return lambda: prctl(set_death_signal, signal.SIGTERM)
-
-
-def pass_on(source: IO[bytes], write: Callable[[bytes], object]) -> None:
-    """Write lines except blocks of Open MPI that repeat the failure of a rank."""
-    block: list[bytes] = []
-    for line in source:
-        line = line.replace(b"\0", b"")  # Open MPI's text on an abort ends in one
-        if block or _RULE.match(line.decode(errors="replace")):
-            closes = bool(block) and bool(_RULE.match(line.decode(errors="replace")))
-            block.append(line)
-            if not closes:
-                continue
-            text, line = b"".join(block), b""
-            block = []
-            if not _REPEATS.search(text.decode(errors="replace")):
-                line = text
-        if line.strip() and not any(late in line for late in _LATE):
-            write(line)
-    write(b"".join(block))
