@@ -78,6 +78,7 @@ program steered
     double precision, target :: a(4), b(2)
     double precision, allocatable :: x(:)
     integer :: i, stat, value
+    integer(8) :: gaps
     character(200) :: message
     character(:), allocatable :: text, units
     a = 1
@@ -127,8 +128,9 @@ program steered
     if (any(b /= a(2:3))) error stop "a box"
     call r%read("c", b, stat=stat, errmsg=message)
     if (stat /= uz_error_staging .or. index(message, '"c"') == 0) error stop "an unknown field"
-    call r%read("a", b, start=[4], stat=stat)
-    if (stat == 0) error stop "a box beyond the mesh"
+    b = -1
+    call r%read("a", b, start=[4], missing=gaps)
+    if (gaps /= 1 .or. any(b /= [a(4), -1d0])) error stop "a box beyond the mesh"
     if (r%next()) error stop "a second step"
     call r%detach()
     print *, "correct"
