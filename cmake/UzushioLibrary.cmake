@@ -33,6 +33,9 @@ else()
     set(library_rpath "$ORIGIN/../../../..") # <environment>/lib/pythonX.Y/site-packages/uzushio/lib
 endif()
 set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
+set(UZUSHIO_MPI_FOLDERS "${library_rpath}") # for uzushioConfig.cmake
+list(TRANSFORM UZUSHIO_MPI_FOLDERS REPLACE "(.+)" "\"\\1\"")
+list(JOIN UZUSHIO_MPI_FOLDERS " " UZUSHIO_MPI_FOLDERS)
 
 # Recorder of traffic, which is preloaded into programs: it replaces functions of MPI, so that nothing else links it.
 add_library(uzushio_traffic SHARED "${PROJECT_SOURCE_DIR}/src/traffic/recorder.cpp")

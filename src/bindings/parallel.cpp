@@ -12,6 +12,7 @@
 #include "bindings/mpi_handle.hpp"
 #include "parallel/affinity.hpp"
 #include "parallel/available_memory.hpp"
+#include "parallel/mpi_library.hpp"
 #include "parallel/roofline.hpp"
 #include "parallel/section_monitor.hpp"
 
@@ -52,6 +53,8 @@ void bind_affinity(nb::module_& module) {
         .def_static("of_this_node", &NodeTopology::of_this_node)
         .def_static("synthetic", &NodeTopology::synthetic, "description"_a)
         .def("cores", &cores, "Processors and NUMA domain of each core.");
+    module.def("mpi_library_version", &parallel::mpi_library_version);
+    module.def("mpi_mismatch", &parallel::mpi_mismatch, "library"_a);
     module.def("place_ranks", &parallel::place_ranks, "topology"_a, "policy"_a, "available"_a,
                "ranks"_a, "threads"_a, "Processors of each thread of each rank of a node.");
     module.def("bind_rank", &parallel::bind_rank, "topology"_a, "place"_a,

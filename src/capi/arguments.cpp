@@ -6,6 +6,7 @@
 
 #include "capi/status.hpp"
 #include "parallel/communicator.hpp"
+#include "parallel/mpi_library.hpp"
 #include "staging/datamodel/topology.hpp"
 
 namespace uzushio::capi {
@@ -26,6 +27,9 @@ void require_mpi(const char* function) {
     if (!parallel::mpi_is_running())
         refuse(std::string(function) +
                " must be called between MPI_Init and MPI_Finalize, or with MPI_COMM_NULL.");
+    if (const std::string other = parallel::mpi_mismatch(parallel::mpi_library_version());
+        !other.empty())
+        refuse(other);
 }
 
 std::string text_of(const char* text, const char* name) {

@@ -37,7 +37,8 @@ coordinates_of(const staging::Box& elements, std::uint8_t dimension,
                                                    staging::ScalarType type,
                                                    std::int64_t components);
 
-/// Throw unless MPI is initialised and not finalised; `function` opens a stream.
+/// Throw unless MPI is initialised and not finalised, and the one that this library was built
+/// for; `function` opens a stream.
 void require_mpi(const char* function);
 
 /// Return the writer or reader of a handle, which is null before it is opened and after its end.

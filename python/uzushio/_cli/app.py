@@ -28,6 +28,7 @@ COMMANDS = (
     "schema",
     "plan",
     "config",
+    "doctor",
     "inspect",
     "relay",
     "render",

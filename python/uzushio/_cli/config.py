@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
+from uzushio._base.parallel.mpi_library import compiler_mismatch
+from uzushio._base.terminal import warn
 from uzushio.errors import UzushioError
 
+#: Library for other codes; libuzushio.so is a script of the linker.
+LIBRARY = "libuzushio.so.0"
 #: Library that records traffic.
 RECORDER = "libuzushio_traffic.so"
 
@@ -60,4 +64,6 @@ def config(
             "config prints nothing by default; give --cflags, --cxxflags, --fortran-source, "
             "--libs, --traffic or --prefix."
         )
+    if libs and (problem := compiler_mismatch(lib / LIBRARY)):
+        warn(problem)
     print(*words)

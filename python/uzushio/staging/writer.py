@@ -14,6 +14,7 @@ import numpy as np
 from uzushio import _core
 from uzushio._base.array_values import with_nan
 from uzushio._base.error_text import capitalised
+from uzushio._base.parallel.mpi_library import python_mismatch
 from uzushio.domain.fields import Field
 from uzushio.errors import StagingError
 from uzushio.staging.box import GhostWidths, ghost_pair
@@ -42,6 +43,8 @@ def open(
     Raises:
         StagingError: the options are wrong, or the engine cannot start.
     """
+    if comm is not None and (mismatch := python_mismatch()):
+        raise StagingError(mismatch)
     chosen = choose_options(options, comm)
     if chosen.engine == "adios2":
         from uzushio.staging.adios2_engine import Adios2Engine
