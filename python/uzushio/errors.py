@@ -30,6 +30,10 @@ class SolverDivergedError(UzushioError):
     """
 
 
+class StepCollapsedError(SolverDivergedError):
+    """The stable step has become tiny, before a step. Fields are those of the last good step."""
+
+
 class CheckpointError(UzushioError):
     """A checkpoint is missing, incomplete, damaged, or of another solver."""
 

@@ -3,6 +3,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -177,6 +178,9 @@ void bind_jet(nb::module_& module) {
         .def("impossible_state", &jet::JetSolver::impossible_state,
              "Return place and state of this rank's first cell without positive pressure or "
              "density.")
+        .def("limiting_cell", &jet::JetSolver::limiting_cell, unlocked(),
+             "Return the smallest stable step of this rank's cells, with place and state "
+             "(collective).")
         .def("outflows", &jet::JetSolver::outflows, unlocked(),
              "Return the fluxes of the conserved variables out of the mesh, by boundary condition "
              "(collective).")

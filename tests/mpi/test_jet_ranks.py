@@ -209,3 +209,33 @@ def test_the_estimate_counts_all_messages_of_a_step(mpi_run: Run, subgrid: str) 
     assert done.returncode == 0, done.stderr
     messages, sent, *estimate = map(int, done.stdout.split())
     assert estimate == [messages, sent]
+
+
+def test_a_step_that_collapses_ends_with_its_place_and_the_last_good_state(
+    uzushio: Run, tmp_path: Path
+) -> None:
+    """A sponge heats a gas at rest: sound becomes a million times as fast."""
+    text = """\
+solver: jet
+grid: {box: {cells: [8, 8, 1], zones: [2, 1, 1], periodic: xyz}}
+gas: {species: {air: {gas_constant: 1}}}
+states:
+  rest: {pressure: 1, temperature: 1}
+  hot: {pressure: 1e12, temperature: 1e12}
+sponges:
+  all: {state: hot, begin: -3, end: -2, strength: 1}
+initial: {state: rest}
+time: {steps: 4000, cfl: 0.5}
+checkpoint: {every: 1000}
+output: {folder: run}
+"""
+    done = uzushio("run", write(tmp_path, text), "--ranks", 2, timeout=240)
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "the stable step has fallen from" in done.stderr and "zone 'box_" in done.stderr
+    assert "The last good checkpoint is kept" in done.stderr
+    (kept,) = (tmp_path / "run/checkpoints").glob("step-*")
+    step = int(kept.name.removeprefix("step-"))
+    assert f"After step {step}," in done.stderr
+    assert all(
+        np.isfinite(values).all() for values in checkpointed(tmp_path / "run", step).values()
+    )

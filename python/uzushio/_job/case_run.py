@@ -31,7 +31,7 @@ from uzushio._job.saved_state import (
 from uzushio._job.steering import Steering
 from uzushio.case import registry
 from uzushio.case.model import Case
-from uzushio.errors import CaseError, PipelineError
+from uzushio.errors import CaseError, PipelineError, StepCollapsedError
 from uzushio.solvers.contract import Solver, SolverDivergedError, StoredState
 from uzushio.solvers.statistics.averages import TimeAverage
 
@@ -130,6 +130,8 @@ class _Run:
             with self._sections.section("publishing"):
                 publisher.close()
         except SolverDivergedError as error:
+            if isinstance(error, StepCollapsedError) and not job.is_saved(solver.step_index):
+                self._write_checkpoint()
             kept = f"The last good checkpoint is kept: {job.latest}."
             raise SolverDivergedError(
                 f"{error} {kept if job.latest else 'No checkpoint had been written.'}"

@@ -301,19 +301,22 @@ void JetSolver::derive(const SolverBlock& block, std::string_view field, double)
 }
 
 // The step within which information passes one cell, along all axes together.
-double JetSolver::stable_dt(const SolverBlock& block) {
+double JetSolver::stable_dt(const SolverBlock& block) { return limit(block).step; }
+
+JetSolver::Limit JetSolver::limit(const SolverBlock& block) {
     const View<const double> conserved = block.field(conserved_name);
     const View<double> primitive = primitive_->view(block.local());
     const bool has_eddies = flow_.subgrid != Subgrid::none;
     set_primitives(flow_.gas, conserved, has_eddies ? primitive.box() : block.cells(), primitive);
     if (first_impossible(block))
-        return std::numeric_limits<double>::quiet_NaN();
+        return {std::numeric_limits<double>::quiet_NaN(), block.cells().lower};
     const FlowBlock flow = flow_block(block);
     if (flow_.gas.transport)
         set_transport(flow_.gas, flow, block.cells(), transport_->view(block.local()));
     const View<const double> volumes = block.volumes();
     const View<const double> centres = block.centres();
     double fastest = 0;
+    Index<3> cell = block.cells().lower;
     const auto axes = static_cast<std::size_t>(flow_.mesh->dimension());
     const bool diffuses = Diffusion::is_needed(flow_);
     domain::for_indices(block.cells(), [&](const Index<3>& at) {
@@ -350,9 +353,12 @@ double JetSolver::stable_dt(const SolverBlock& block) {
         }
         for (const Sponge& sponge : flow_.sponges)
             rate += damping(sponge, {centres(at, 0), centres(at, 1), centres(at, 2)});
-        fastest = std::max(fastest, rate);
+        if (rate > fastest) {
+            fastest = rate;
+            cell = at;
+        }
     });
-    return 1 / fastest;
+    return {1 / fastest, cell};
 }
 
 /// Return the first cell of a block with a state that cannot be.
@@ -375,16 +381,33 @@ std::string JetSolver::impossible_state() const {
         const auto at = first_impossible(target);
         if (!at)
             continue;
-        const View<const double> primitive = std::as_const(*primitive_).view(b);
-        const View<const double> centres = target.centres();
-        std::ostringstream text;
-        text << "zone '" << target.zone().name << "', cell " << index_text(*at) << " at ("
-             << centres(*at, 0) << ", " << centres(*at, 1) << ", " << centres(*at, 2)
-             << "): density " << primitive(*at, Primitive::density) << ", pressure "
-             << primitive(*at, Primitive::pressure);
-        return text.str();
+        return state_text(target, *at);
     }
     return {};
+}
+
+std::string JetSolver::state_text(const SolverBlock& block, const Index<3>& at) const {
+    const View<const double> primitive = std::as_const(*primitive_).view(block.local());
+    const View<const double> centres = block.centres();
+    std::ostringstream text;
+    text << "zone '" << block.zone().name << "', cell " << index_text(at) << " at ("
+         << centres(at, 0) << ", " << centres(at, 1) << ", " << centres(at, 2) << "): density "
+         << primitive(at, Primitive::density) << ", pressure "
+         << primitive(at, Primitive::pressure);
+    return text.str();
+}
+
+std::pair<double, std::string> JetSolver::limiting_cell() {
+    if (flow_.subgrid != Subgrid::none)
+        update_derived(false); // ghosts
+    std::pair<double, std::string> result{std::numeric_limits<double>::infinity(), ""};
+    for (std::size_t b = 0; b < blocks(); ++b) {
+        const SolverBlock target = block(b);
+        const Limit found = limit(target);
+        if (found.step < result.first)
+            result = {found.step, state_text(target, found.cell)};
+    }
+    return result;
 }
 
 std::map<std::string, std::vector<double>> JetSolver::outflows() { return form_->outflows(); }

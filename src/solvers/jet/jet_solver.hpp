@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "domain/block_solver.hpp"
@@ -32,6 +33,9 @@ class JetSolver : public domain::BlockSolver {
     /// positive; empty if there is none.
     [[nodiscard]] std::string impossible_state() const;
 
+    /// Return the smallest stable step of this rank's cells, with place and state (collective).
+    [[nodiscard]] std::pair<double, std::string> limiting_cell();
+
     /// Return the flux of each conserved variable out of the mesh through each boundary condition,
     /// in the last step: the mean over its stages, by which the integrals change (collective).
     [[nodiscard]] std::map<std::string, std::vector<double>> outflows();
@@ -55,6 +59,14 @@ class JetSolver : public domain::BlockSolver {
                  domain::SolverEstimate& estimate) const override;
 
   private:
+    /// Stable step of a block, and the cell that limits it.
+    struct Limit {
+        double step;
+        Index<3> cell;
+    };
+    [[nodiscard]] Limit limit(const domain::SolverBlock& block);
+    [[nodiscard]] std::string state_text(const domain::SolverBlock& block,
+                                         const Index<3>& at) const;
     [[nodiscard]] FlowBlock flow_block(const domain::SolverBlock& block) const;
     /// Replace the convective fluxes of a row at isothermal walls, and at walls of zones thinner
     /// than the ghosts, by the pressure: values beyond them that are no mirror images would let an

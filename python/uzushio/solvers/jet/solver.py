@@ -10,7 +10,7 @@ import numpy as np
 from uzushio import _core
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
-from uzushio.errors import CaseError
+from uzushio.errors import CaseError, StepCollapsedError
 from uzushio.solvers.block_solver.solver import BlockSolver
 from uzushio.solvers.contract import Reading, SolverDivergedError
 from uzushio.solvers.jet.case import Boundary, Gas, JetCase, Profile, State
@@ -18,11 +18,15 @@ from uzushio.solvers.jet.initial import InitialStates
 
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
+#: Share of a run's largest stable step below which it ends.
+_COLLAPSED = 1e-5
+
 
 class JetSolver(BlockSolver):
     """Compressible multi-component flow: finite volumes on multiblock curvilinear grids."""
 
     case_model: ClassVar[type[Case]] = JetCase
+    _largest_stable = 0.0  # of this run's steps
 
     @classmethod
     def compiled(cls, case: Case) -> Any:
@@ -46,6 +50,14 @@ class JetSolver(BlockSolver):
 
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step towards a time that is `longest` away (collective)."""
+        stable = self.core.stable_dt
+        self._largest_stable = max(self._largest_stable, stable)
+        if stable < _COLLAPSED * self._largest_stable:
+            _, place = min(self.comm.allgather(self.core.limiting_cell()))
+            raise StepCollapsedError(
+                f"After step {self.step_index}, at time {self.time:.6g}, the stable step has "
+                f"fallen from {self._largest_stable:.3g} to {stable:.3g}: {place}."
+            )
         try:
             super().step(longest)
         except SolverDivergedError as error:
