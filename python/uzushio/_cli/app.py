@@ -32,6 +32,7 @@ COMMANDS = (
     "inspect",
     "relay",
     "render",
+    "record",
     "view",
     "report",
     "figures",
