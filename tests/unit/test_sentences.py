@@ -46,12 +46,6 @@ def test_a_page_has_no_long_sentences(page: Path) -> None:
     assert len(sentences) <= allowed, "\n".join(f"{words}: {text}" for words, text in sentences)
 
 
-def test_remaining_numbers_are_those_of_the_pages() -> None:
-    for name, number in REMAINING.items():
-        text = (ROOT / name).read_text(encoding="utf-8")
-        assert len(list(long_sentences(text))) == number, f"lower the number of {name}"
-
-
 @pytest.mark.parametrize(
     ("text", "long"),
     [
@@ -59,7 +53,7 @@ def test_remaining_numbers_are_those_of_the_pages() -> None:
         ("word " * 24 + "ends.", 0),
         ("word " * 20 + "ends; " + "word " * 20 + "ends.", 0),
         ("word " * 20 + "ends. " + "word " * 20 + "ends.", 0),
-        ("word " * 25 + "`x y z` " + "1 2.5 % × " * 9, 1),
+        ("word " * 25 + "`make site` " + "1 2.5 % × " * 9, 1),
         ("word " * 25 + "1 2.5 % × " * 9, 0),
         ("```sh\n" + "word " * 30 + "\n```\n", 0),
         ("| " + "word " * 30 + "|\n", 0),
