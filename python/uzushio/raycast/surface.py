@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,18 @@ class CurvilinearBlock:
     first: tuple[int, ...]
     cells: tuple[int, ...]
 
-    @property
+    @cached_property
     def bounds(self) -> NDArray[np.float64]:
         """Bounds of the vertices along x, y and z, (3, 2); (inf, -inf) if there are none."""
-        flat = self.corners.reshape(-1, 3)
-        with np.errstate(all="ignore"):
-            low, high = np.fmin.reduce(flat, axis=0), np.fmax.reduce(flat, axis=0)
-        ends = np.stack([low, high], axis=1)
-        return np.where(np.isfinite(ends), ends, [np.inf, -np.inf])
+        # Those of a mesh that does not fold are reached at its sides.
+        sides = [np.take(self.corners, [0, -1], axis).reshape(-1, 3) for axis in range(3)]
+        places = np.concatenate(sides).T.copy()
+        ends = np.stack([places.min(axis=1), places.max(axis=1)], axis=1)
+        if not np.isfinite(ends).all():
+            known = self.corners[np.isfinite(self.corners).all(axis=-1)]
+            low, high = known.min(axis=0, initial=np.inf), known.max(axis=0, initial=-np.inf)
+            ends = np.stack([low, high], axis=1)
+        return ends
 
 
 @dataclass(frozen=True, eq=False)
