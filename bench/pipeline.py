@@ -77,7 +77,7 @@ def measure(grid: dict[str, int], steps: int, folder: str) -> Result | None:
         seconds = timed(solver.step)
         taken.append((solver.step_index, seconds))
         if solver.step_index % EVERY == 0:
-            shown.append((solver.step_index, timed(publisher)))
+            shown.append((solver.step_index, timed(publisher.publish_step)))
     end = timed(publisher.close)
     inside = (publisher.summary() or {})["pipeline"]
     stages = comm.gather(inside["seconds"])
