@@ -39,7 +39,7 @@ list(JOIN UZUSHIO_MPI_FOLDERS " " UZUSHIO_MPI_FOLDERS)
 
 # Recorder of traffic, which is preloaded into programs: it replaces functions of MPI, so that nothing else links it.
 add_library(uzushio_traffic SHARED "${PROJECT_SOURCE_DIR}/src/traffic/recorder.cpp")
-target_link_libraries(uzushio_traffic PRIVATE uzushio::flags MPI::MPI_CXX)
+target_link_libraries(uzushio_traffic PRIVATE uzushio::flags MPI::MPI_CXX ${CMAKE_DL_LIBS})
 set_target_properties(uzushio_traffic PROPERTIES INSTALL_RPATH "${library_rpath}" CXX_VISIBILITY_PRESET default)
 
 # Headers that staging/writer.hpp and staging/reader.hpp include, and those of their errors.

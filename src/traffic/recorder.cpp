@@ -3,8 +3,9 @@
 //
 //     mpiexec -x LD_PRELOAD=…/libuzushio_traffic.so -x UZUSHIO_TRAFFIC=run.mtx -n 16 program
 //
-// It replaces the MPI functions of C that send, counts, and calls those of the profiling interface
-// (PMPI). At MPI_Finalize rank 0 writes the file in Matrix Market format, which `uzushio place
+// It replaces the MPI functions of C and Fortran that send, counts, and calls those of the
+// profiling interface (PMPI). At MPI_Finalize rank 0 writes the file in Matrix Market format, which
+// `uzushio place
 // --traffic` reads. Messages inside reductions, broadcasts and gathers are not counted: how they
 // travel is chosen by the MPI library.
 
@@ -13,8 +14,10 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include <dlfcn.h>
 #include <mpi.h>
 
 namespace {
@@ -97,23 +100,30 @@ void add(std::vector<double>& table, int rank, double bytes) {
         table[static_cast<std::size_t>(rank)] += bytes;
 }
 
+/// Whether this thread has counted something in the current call of a Fortran function.
+thread_local bool counted = false;
+
 void count(int target, MPI_Comm comm, double bytes) {
+    counted = true;
     if (target >= 0)
         add(traffic().sent, world_ranks(comm)[static_cast<std::size_t>(target)], bytes);
 }
 
 void count_all(MPI_Comm comm, double bytes) {
+    counted = true;
     for (const int rank : world_ranks(comm))
         add(traffic().sent, rank, bytes);
 }
 
 void count_each(MPI_Comm comm, const int* counts, MPI_Datatype type) {
+    counted = true;
     const std::vector<int>& ranks = world_ranks(comm);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         add(traffic().sent, ranks[rank], bytes_of(counts[rank], type));
 }
 
 void count_window(std::vector<double>& table, int target, MPI_Win window, double bytes) {
+    counted = true;
     if (target < 0)
         return;
     MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
@@ -127,6 +137,7 @@ void count_window(std::vector<double>& table, int target, MPI_Win window, double
 }
 
 void count_start(MPI_Request request) {
+    counted = true;
     Prepared send{MPI_PROC_NULL, 0};
     {
         const std::lock_guard lock(traffic().mutex);
@@ -138,6 +149,7 @@ void count_start(MPI_Request request) {
 }
 
 void prepare(int target, MPI_Comm comm, double bytes, MPI_Request request) {
+    counted = true;
     if (target < 0)
         return;
     const int rank = world_ranks(comm)[static_cast<std::size_t>(target)];
@@ -145,8 +157,11 @@ void prepare(int target, MPI_Comm comm, double bytes, MPI_Request request) {
     traffic().prepared[request] = {rank, bytes};
 }
 
-/// Write the bytes of all ranks (collective over MPI_COMM_WORLD).
+/// Write the bytes of all ranks, once (collective over MPI_COMM_WORLD).
 void write() {
+    static bool written = false;
+    if (std::exchange(written, true))
+        return;
     int rank = 0, size = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -318,5 +333,150 @@ int MPI_Finalize() {
     write();
     return PMPI_Finalize();
 }
+
+} // extern "C"
+
+// Fortran functions. Those of Open MPI do not pass through the functions of C above, and its module
+// mpi_f08 calls ompi_*_f instead of mpi_*_; those of MPICH call the functions of C, which count.
+
+namespace {
+
+using Int = const MPI_Fint*;
+
+/// Call the MPI library's function of a name, then `record` unless the functions of C counted.
+template <typename Record, typename... Arguments>
+void forward(void* next, Record record, Arguments... arguments) {
+    counted = false;
+    reinterpret_cast<void (*)(Arguments...)>(next)(arguments...);
+    if (!counted)
+        record();
+}
+
+double bytes_of(Int number, Int type) { return bytes_of(*number, MPI_Type_f2c(*type)); }
+
+bool in_place(const void* data) {
+    static const void* mark = dlsym(RTLD_DEFAULT, "mpi_fortran_in_place_"); // of Open MPI
+    return mark != nullptr && data == mark;
+}
+
+} // namespace
+
+/// Define both names of a function; PARAMETERS and ARGUMENTS are in parentheses.
+#define UZUSHIO_FORTRAN_AS(SYMBOL, PARAMETERS, RECORD, ...)                                        \
+    void SYMBOL PARAMETERS {                                                                       \
+        static void* next = dlsym(RTLD_NEXT, #SYMBOL);                                             \
+        forward(next, [&] { RECORD; }, __VA_ARGS__);                                               \
+    }
+#define UZUSHIO_FORTRAN(NAME, PARAMETERS, RECORD, ...)                                             \
+    UZUSHIO_FORTRAN_AS(mpi_##NAME##_, PARAMETERS, RECORD, __VA_ARGS__)                             \
+    UZUSHIO_FORTRAN_AS(ompi_##NAME##_f, PARAMETERS, RECORD, __VA_ARGS__)
+#define UZUSHIO_FORTRAN_SEND(NAME)                                                                 \
+    UZUSHIO_FORTRAN(                                                                               \
+        NAME, (void* data, Int number, Int type, Int target, Int tag, Int comm, MPI_Fint* error),  \
+        count(*target, MPI_Comm_f2c(*comm), bytes_of(number, type)), data, number, type, target,   \
+        tag, comm, error)
+#define UZUSHIO_FORTRAN_START_SEND(NAME)                                                           \
+    UZUSHIO_FORTRAN(NAME,                                                                          \
+                    (void* data, Int number, Int type, Int target, Int tag, Int comm,              \
+                     MPI_Fint* request, MPI_Fint* error),                                          \
+                    count(*target, MPI_Comm_f2c(*comm), bytes_of(number, type)), data, number,     \
+                    type, target, tag, comm, request, error)
+#define UZUSHIO_FORTRAN_PREPARE_SEND(NAME)                                                         \
+    UZUSHIO_FORTRAN(                                                                               \
+        NAME,                                                                                      \
+        (void* data, Int number, Int type, Int target, Int tag, Int comm, MPI_Fint* request,       \
+         MPI_Fint* error),                                                                         \
+        prepare(*target, MPI_Comm_f2c(*comm), bytes_of(number, type), MPI_Request_f2c(*request)),  \
+        data, number, type, target, tag, comm, request, error)
+#define UZUSHIO_FORTRAN_ONE_SIDED(NAME, TABLE)                                                     \
+    UZUSHIO_FORTRAN(                                                                               \
+        NAME,                                                                                      \
+        (void* data, Int number, Int type, Int target, const MPI_Aint* offset, Int room, Int of,   \
+         Int window, MPI_Fint* error),                                                             \
+        count_window(traffic().TABLE, *target, MPI_Win_f2c(*window), bytes_of(number, type)),      \
+        data, number, type, target, offset, room, of, window, error)
+
+extern "C" {
+
+UZUSHIO_FORTRAN_SEND(send)
+UZUSHIO_FORTRAN_SEND(bsend)
+UZUSHIO_FORTRAN_SEND(ssend)
+UZUSHIO_FORTRAN_SEND(rsend)
+UZUSHIO_FORTRAN_START_SEND(isend)
+UZUSHIO_FORTRAN_START_SEND(ibsend)
+UZUSHIO_FORTRAN_START_SEND(issend)
+UZUSHIO_FORTRAN_START_SEND(irsend)
+UZUSHIO_FORTRAN_PREPARE_SEND(send_init)
+UZUSHIO_FORTRAN_PREPARE_SEND(ssend_init)
+UZUSHIO_FORTRAN_ONE_SIDED(put, sent)
+UZUSHIO_FORTRAN_ONE_SIDED(get, fetched)
+
+UZUSHIO_FORTRAN(start, (MPI_Fint * request, MPI_Fint* error),
+                count_start(MPI_Request_f2c(*request)), request, error)
+UZUSHIO_FORTRAN(startall, (Int number, MPI_Fint* requests, MPI_Fint* error),
+                for (int i = 0; i < *number; ++i) count_start(MPI_Request_f2c(requests[i])), number,
+                requests, error)
+UZUSHIO_FORTRAN(rget,
+                (void* data, Int number, Int type, Int target, const MPI_Aint* offset, Int room,
+                 Int of, Int window, MPI_Fint* request, MPI_Fint* error),
+                count_window(traffic().fetched, *target, MPI_Win_f2c(*window),
+                             bytes_of(number, type)),
+                data, number, type, target, offset, room, of, window, request, error)
+UZUSHIO_FORTRAN(sendrecv,
+                (void* data, Int number, Int type, Int target, Int tag, void* received, Int room,
+                 Int of, Int source, Int as, Int comm, MPI_Fint* status, MPI_Fint* error),
+                count(*target, MPI_Comm_f2c(*comm), bytes_of(number, type)), data, number, type,
+                target, tag, received, room, of, source, as, comm, status, error)
+UZUSHIO_FORTRAN(sendrecv_replace,
+                (void* data, Int number, Int type, Int target, Int tag, Int source, Int as,
+                 Int comm, MPI_Fint* status, MPI_Fint* error),
+                count(*target, MPI_Comm_f2c(*comm), bytes_of(number, type)), data, number, type,
+                target, tag, source, as, comm, status, error)
+UZUSHIO_FORTRAN(alltoall,
+                (void* data, Int number, Int type, void* received, Int room, Int of, Int comm,
+                 MPI_Fint* error),
+                count_all(MPI_Comm_f2c(*comm),
+                          in_place(data) ? bytes_of(room, of) : bytes_of(number, type)),
+                data, number, type, received, room, of, comm, error)
+UZUSHIO_FORTRAN(ialltoall,
+                (void* data, Int number, Int type, void* received, Int room, Int of, Int comm,
+                 MPI_Fint* request, MPI_Fint* error),
+                count_all(MPI_Comm_f2c(*comm),
+                          in_place(data) ? bytes_of(room, of) : bytes_of(number, type)),
+                data, number, type, received, room, of, comm, request, error)
+UZUSHIO_FORTRAN(alltoallv,
+                (void* data, Int numbers, Int offsets, Int type, void* received, Int rooms,
+                 Int places, Int of, Int comm, MPI_Fint* error),
+                count_each(MPI_Comm_f2c(*comm), in_place(data) ? rooms : numbers,
+                           MPI_Type_f2c(in_place(data) ? *of : *type)),
+                data, numbers, offsets, type, received, rooms, places, of, comm, error)
+UZUSHIO_FORTRAN(ialltoallv,
+                (void* data, Int numbers, Int offsets, Int type, void* received, Int rooms,
+                 Int places, Int of, Int comm, MPI_Fint* request, MPI_Fint* error),
+                count_each(MPI_Comm_f2c(*comm), in_place(data) ? rooms : numbers,
+                           MPI_Type_f2c(in_place(data) ? *of : *type)),
+                data, numbers, offsets, type, received, rooms, places, of, comm, request, error)
+
+#define UZUSHIO_FORTRAN_END(SYMBOL)                                                                \
+    void SYMBOL(MPI_Fint* error) {                                                                 \
+        write();                                                                                   \
+        reinterpret_cast<void (*)(MPI_Fint*)>(dlsym(RTLD_NEXT, #SYMBOL))(error);                   \
+    }                                                                                              \
+    static_assert(true)
+UZUSHIO_FORTRAN_END(mpi_finalize_);
+UZUSHIO_FORTRAN_END(ompi_finalize_f);
+
+#define UZUSHIO_FORTRAN_FREE(SYMBOL)                                                               \
+    void SYMBOL(MPI_Fint* request, MPI_Fint* error) {                                              \
+        {                                                                                          \
+            const std::lock_guard lock(traffic().mutex);                                           \
+            traffic().prepared.erase(MPI_Request_f2c(*request));                                   \
+        }                                                                                          \
+        reinterpret_cast<void (*)(MPI_Fint*, MPI_Fint*)>(dlsym(RTLD_NEXT, #SYMBOL))(request,       \
+                                                                                    error);        \
+    }                                                                                              \
+    static_assert(true)
+UZUSHIO_FORTRAN_FREE(mpi_request_free_);
+UZUSHIO_FORTRAN_FREE(ompi_request_free_f);
 
 } // extern "C"

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
+import zarr
 from mpi4py import MPI
 
 from uzushio._base.store.distribution import Distribution
 from uzushio._base.store.schema import StoreSchema
-from uzushio._base.store.series import ZarrSeries
+from uzushio._base.store.series import ZarrSeries, rounded
 from uzushio.domain.box import Box, intersection
 from uzushio.domain.fields import Field
 from uzushio.errors import OutputError
@@ -114,6 +115,48 @@ def test_vtk_reads_all_steps_of_each_kind_of_mesh_while_the_file_grows_and_when_
         assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
         check_vtk(path, shape, range(10), points)
         path.unlink()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tolerance", [1e-3, 0.25, 1.0, 3e-7, np.nextafter(0.5, 0.0)])
+def test_rounded_numbers_differ_by_at_most_the_tolerance(dtype: Any, tolerance: float) -> None:
+    special = [np.nan, np.inf, -np.inf, 1e38, -1e38, 0.0, 0.5, 1e-40, 1.5 * tolerance]
+    spread = np.random.default_rng(0).normal(size=4000) * 10.0 ** np.arange(-10, 10).repeat(200)
+    given = np.concatenate([special, spread]).astype(dtype)
+    values, measured = rounded(given, tolerance)
+    assert values.dtype == given.dtype
+    np.testing.assert_array_equal(values[:5], given[:5])
+    errors = np.abs(values[5:].astype(np.longdouble) - given[5:].astype(np.longdouble))
+    assert errors.max() == measured
+    assert tolerance / 5 < measured <= tolerance
+    numbers = np.arange(7)
+    assert rounded(numbers, tolerance)[0] is numbers
+
+
+def test_a_rounded_store_is_smaller_and_states_its_error(tmp_path: Path) -> None:
+    shape = (16, 16, 16)
+    u = np.random.default_rng(0).normal(size=shape)
+    u[0, 0, :3] = np.nan, np.inf, -np.inf
+    distribution = Distribution(ALONE, [Box((0, 0, 0), shape)])
+    described = StoreSchema(shape, {"u": Field("u")})
+    ratios = {}
+    for name, compression, tolerance in (("exact", "lz4", None), ("rounded", None, 1e-2)):
+        path = tmp_path / f"{name}.zarr"
+        store = ZarrSeries(path, described, compression=compression, tolerance=tolerance)
+        for step in range(2):
+            store.append(step, 0.0, distribution, {"u": [u + step]})
+        ratios[name] = store.ratio()
+        array = zarr.open_group(path)["u"]
+        if tolerance is None:
+            assert np.asarray(array[0]).tobytes() == u.tobytes()
+            continue
+        finite = np.isfinite(u)
+        found = np.asarray(array[1])
+        np.testing.assert_array_equal(found[~finite], u[~finite])
+        assert array.attrs["tolerance"] == tolerance
+        assert np.abs(found[finite] - u[finite] - 1).max() <= array.attrs["max_error"] <= tolerance
+        assert store.max_errors == {"u": array.attrs["max_error"]}
+    assert ratios["rounded"] > 3 > 0.9 < ratios["exact"]
 
 
 def test_a_compatible_file_fills_the_domain_with_cells_of_positive_volume(tmp_path: Path) -> None:

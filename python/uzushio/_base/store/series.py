@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio._base.parallel.sync import collective
+from uzushio._base.parallel.sync import collective, maximum
 from uzushio._base.store.chunks import ChunkGrid, consolidate
 from uzushio._base.store.distribution import Distribution, Transfer, receive_all
 from uzushio._base.store.schema import StoreSchema, unit_attributes
@@ -64,6 +65,27 @@ def default_chunk(count: Index, value_bytes: int) -> Index:
     return tuple(size)
 
 
+def rounded(values: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+    """Round numbers to multiples of a power of two; return them, and the maximum error.
+
+    The power is the largest of at most twice the tolerance, so that no error exceeds it and many
+    bits are zero. NaN, infinities, integers and numbers too large for the multiples are unchanged.
+    """
+    step = math.ldexp(1.0, math.frexp(tolerance)[1])
+    if not np.issubdtype(values.dtype, np.floating):
+        return values, 0.0
+    of = np.finfo(values.dtype)
+    if not of.smallest_subnormal <= step <= of.max:
+        return values, 0.0
+    scale, limit = values.dtype.type(step), step / of.eps
+    inside = np.abs(values) < limit  # not NaN either
+    result = values.copy()
+    result[inside] = np.rint(values[inside] / scale) * scale
+    wide = np.longdouble
+    errors = np.abs(result[inside].astype(wide) - values[inside].astype(wide))
+    return result, float(errors.max(initial=0.0))
+
+
 class ZarrSeries:
     """Store that grows by steps, and that xarray can open at any time.
 
@@ -80,6 +102,8 @@ class ZarrSeries:
         chunks: Index | None = None,
         steps_per_chunk: int | None = None,
         begun: bool = False,
+        compression: str | None = None,
+        tolerance: float | None = None,
     ) -> None:
         """Set path and schema; no file is opened.
 
@@ -89,8 +113,14 @@ class ZarrSeries:
             chunks: points of a chunk along z, y, x; None: chosen by the size in bytes.
             steps_per_chunk: steps in a chunk of a new store; None: chosen by the size in bytes.
             begun: whether this job has appended steps already; they are kept.
+            compression: "lz4" or "zstd" by Blosc, after a shuffle of bits; None: as Zarr's default,
+                or "zstd" if there is a tolerance.
+            tolerance: maximum absolute error of numbers, which are rounded so that they compress
+                better; None: stored as they are.
         """
         self.path, self.schema, self.begun = path, schema, begun
+        self._compression, self.tolerance = compression, tolerance
+        self.max_errors: dict[str, float] = {}  #: measured by all ranks, by variable
         self._chunks, self._steps_per_chunk = chunks, steps_per_chunk
         self._steps: list[int] | None = None
         self.bytes = 0  #: bytes written by all ranks, before compression
@@ -155,13 +185,21 @@ class ZarrSeries:
             if owned[comm.rank]:
                 array = zarr.open_array(self.path / variable.name, mode="r+")
 
+        errors = [0.0]
+
         def put(box: Box, values: np.ndarray) -> None:
+            if self.tolerance is not None:
+                values, error = rounded(values, self.tolerance)
+                errors.append(error)
             last = () if self.schema.once else (array.shape[0] - 1,)
             place = tuple(part for a, part in enumerate(box.slices()) if a in self.schema.kept)
             array[(*last, *place)] = values.squeeze(self.schema.dropped)
 
         with collective(comm), _naming_path(self.path):
             receive_all(transfer, put)
+        if self.tolerance is not None:
+            error = comm.allreduce(max(errors), maximum())
+            self.max_errors[variable.name] = max(error, self.max_errors.get(variable.name, 0.0))
         self.bytes += self.schema.whole.size * variable.components * dtype.itemsize
 
     def truncate(self, step: int) -> None:
@@ -291,10 +329,33 @@ class ZarrSeries:
                 *variable.value_shape,
             ),
             dtype=variable.dtype,
+            compressors=self._compressors(variable),
             fill_value=variable.dtype.type(nothing),
             dimension_names=tuple(names),
             attributes={**variable.attributes, "coordinates": " ".join(self._coordinate_names())},
         )
+
+    def _compressors(self, variable: Field) -> Any:
+        """Return the compressors of a variable in Zarr."""
+        if self._compression is None and self.tolerance is None:
+            return "auto"
+        from zarr.codecs import BloscCodec
+
+        name: Any = self._compression or "zstd"
+        return BloscCodec(
+            typesize=variable.dtype.itemsize, cname=name, clevel=5, shuffle="bitshuffle"
+        )
+
+    def ratio(self) -> float:
+        """Return the bytes of the values of all steps over those of their files (rank 0)."""
+        arrays = [self._open()[name] for name in self.schema.variables]
+        stored = sum(
+            file.stat().st_size
+            for name in self.schema.variables
+            for file in (self.path / name).rglob("*")
+            if file.is_file() and file.name != "zarr.json"
+        )
+        return float(sum(array.nbytes for array in arrays) / max(1, stored))
 
     def _coordinate_names(self) -> list[str]:
         """Return the coordinates that xarray does not find by the names of axes."""
@@ -308,6 +369,10 @@ class ZarrSeries:
         place = ... if self.schema.once else len(self._steps)
         group["time"][place] = time
         group["step"][place] = index
+        for name, error in self.max_errors.items():
+            attributes = group[name].attrs
+            error = max(error, attributes.get("max_error", 0.0))
+            attributes.update(tolerance=self.tolerance, max_error=error)
         consolidate(self.path)
         self._steps.append(index)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from uzushio._base.config.section import ONE_OR_MANY, Section
 from uzushio._base.error_text import system_sentence
@@ -48,6 +48,13 @@ class ExtractSettings(SelectionSettings):
     steps_per_chunk: Annotated[int, Field(gt=0)] | None = Field(
         None, description="steps in a chunk of Zarr; as many as make 128 KiB if not given"
     )
+    compression: Literal["lz4", "zstd"] | None = Field(
+        None,
+        description="lossless compression of Zarr after a shuffle of bits; Zarr's if not given",
+    )
+    tolerance: Annotated[float, Field(ge=1e-300, le=1e300)] | None = Field(
+        None, description="maximum absolute error of the values in Zarr; exact if not given"
+    )
     compatible: bool = Field(
         False,
         description="VTKHDF for ParaView before 6.2: an unstructured grid if it reads no other",
@@ -66,6 +73,15 @@ class ExtractSettings(SelectionSettings):
             except ValueError as error:
                 raise ValueError(f"{name} {error}") from None
         return value
+
+    @model_validator(mode="after")
+    def _of_zarr(self) -> ExtractSettings:
+        if self.compression is None and self.tolerance is None:
+            return self
+        for name in self.to:
+            if not name.endswith(".zarr"):
+                raise ValueError(f"compression and tolerance are for Zarr only, not for {name}")
+        return self
 
     @field_validator("chunks")
     @classmethod
@@ -138,7 +154,10 @@ class Extract(Action[ExtractSettings]):
     def _store(self, file: Path, schema: StoreSchema, begun: bool) -> ZarrSeries | VtkhdfSeries:
         if file.suffix == ".zarr":
             chunks: Triple | None = self.settings.chunks
-            return ZarrSeries(file, schema, chunks, self.settings.steps_per_chunk, begun)
+            of = self.settings
+            return ZarrSeries(
+                file, schema, chunks, of.steps_per_chunk, begun, of.compression, of.tolerance
+            )
         from uzushio.extracts.vtkhdf_layout import kind_of
         from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 
@@ -195,4 +214,16 @@ class Extract(Action[ExtractSettings]):
             "steps": self._steps,
             "points": int(np.prod(self._selection.count)),
             "bytes": sum(store.bytes for store in self._stores),
+            **self._compressed(),
         }
+
+    def _compressed(self) -> Mapping[str, Any]:
+        """Return ratio and errors of a compression that was asked for."""
+        settings = self.settings
+        if (settings.compression, settings.tolerance) == (None, None) or not self._steps:
+            return {}
+        stores = [store for store in self._stores if isinstance(store, ZarrSeries)]
+        record: dict[str, Any] = {"compression_ratio": [store.ratio() for store in stores]}
+        if settings.tolerance is not None:
+            record["max_error"] = stores[0].max_errors
+        return record
