@@ -271,8 +271,9 @@ class Peer:
         return int(self.handle.exitcode)
 
     def last_events(self) -> str:
-        """Return the last events of all ranks, for messages."""
-        lines = [f"{self.name} {rank}: ... {self.events(rank)[-6:]}" for rank in range(self.ranks)]
+        """Return the last events of all peers, for messages: another one may be the cause."""
+        logs = sorted(self._folder.glob("*.*.log"))
+        lines = [f"{log.stem}: ... {' '.join(log.read_text().splitlines()[-6:])}" for log in logs]
         return "\n".join([*lines, self.errors[-4000:]])
 
 
