@@ -24,7 +24,7 @@ _REMOVED = [
     (re.compile(r"^## Sources\n.*?(?=^## |\Z)", re.M | re.S), ""),
     (re.compile(r"^\s*(```+|~~~+).*?^\s*\1\s*$", re.M | re.S), ""),
     (re.compile(r"<!--.*?-->|\$\$.*?\$\$", re.S), ""),
-    (re.compile(r"^(?:\||#|    ).*$", re.M), ""),
+    (re.compile(r"^(?:\s*\||#|    ).*$", re.M), ""),
     (re.compile(r"(`+)[^`]+\1|\$[^$]+\$"), lambda code: re.sub(r"\s+", "·", code[0])),
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
 ]
