@@ -17,14 +17,17 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 from _report import Record, option_parser, record, report
 from rich.table import Table
 
-from uzushio.placement import TofuD, pencils, place, simgrid
+from uzushio.placement import Dragonfly, FatTree, Machine, TofuD, pencils, place, simgrid
+from uzushio.placement.machines.machine import Indices
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "scale"))
 import simulation
@@ -38,6 +41,9 @@ SOLVES = 3 * 4
 #: Bandwidth of a link of Tofu-D, bytes a second.
 LINK = 6.8e9
 LIMIT = 600.0
+#: Computing of a point in rows, and in columns: measured on a core of an AMD EPYC (calibration.py),
+#: divided by the cores of a node as if none waited for memory.
+NANOSECONDS, CORES = 4.4, 48
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,102 @@ def simulate(run: Simulation) -> list[Record]:
     ]
 
 
+def on(machine: Machine, node: Indices, link: float, program: str, *words: object) -> str:
+    """Run a program on simulated ranks of a machine, and return its output.
+
+    Args:
+        machine: the machine.
+        node: node of each rank, (ranks,).
+        link: bandwidth of a link, bytes a second.
+        program: name of the program.
+        words: its arguments.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file, hosts = Path(folder) / "machine.xml", Path(folder) / "hosts"
+        file.write_text(simgrid.platform(machine, f"{link:.0f}Bps", simgrid.LATENCY))
+        hosts.write_text(simgrid.hosts(machine, node))
+        return simulation.run_on(
+            ["-platform", str(file), "-hostfile", str(hosts)],
+            simulation.NETWORK,
+            program,
+            len(node),
+            *map(str, words),
+            limit=LIMIT,
+        )
+
+
+def transforms(machine: Machine, node: Indices, py: int, *options: object) -> float:
+    """Return the seconds of the all-to-alls of a step; four planes a rank of 96² points."""
+    ranks = len(node)
+    planes = 4 * ranks // py
+    scale = CASE[0] * CASE[1] * CASE[2] / 6144 / (SIDE * SIDE * planes / ranks)
+    rates = (NANOSECONDS * scale / CORES,) * 2 if options else ()
+    words = (SIDE, SIDE, planes, py, "none", 1, *options, *rates)
+    output = on(machine, node, LINK / scale, "channel", *words)
+    found = re.search(r"transforms ([\d.]+) ms.* 0 wrong", output)
+    if found is None:
+        raise RuntimeError(output)
+    return PER_STEP * float(found[1]) / 1e3
+
+
+def networks() -> dict[str, Machine]:
+    """Return machines of at least 384 nodes."""
+    return {
+        "Tofu-D": TofuD((4, 4, 2)),
+        "fat tree": FatTree((24, 16), (1, 12)),
+        "dragonfly": Dragonfly(6, 16, 4),
+    }
+
+
+def others() -> Iterator[tuple[str, str, Callable[[], float]]]:
+    """Yield names, units and functions of the other figures."""
+    pattern = pencils(12, 32)
+    for name, machine in networks().items():
+        for kind, method in (("default", "default"), ("placed", "auto")):
+            node = place(machine, pattern, method=method).node
+            yield (
+                f"all-to-alls of a step, {name}, {kind}, 12 × 32 ranks",
+                "s",
+                partial(transforms, machine, node, 12),
+            )
+            yield (
+                f"halo exchange of 16³ cells a rank, {name}, {kind}, 384 ranks",
+                "µs",
+                partial(halo, machine, node),
+            )
+    machine = networks()["Tofu-D"]
+    node = place(machine, pattern).node
+    for kind, batch in (("one after the other", 1), ("overlapped", -1)):
+        yield (
+            f"transforms of a step with computing, {kind}, 12 × 32 ranks",
+            "s",
+            partial(transforms, machine, node, 12, batch),
+        )
+    for pairs, units in ((1, (2, 2, 2)), (256, (4, 4, 3)), (1024, (8, 6, 4))):
+        for way in ("neighbours", "halves", "four", "turns") if pairs > 1 else ("halves",):
+            for name, network in (
+                ("Tofu-D", TofuD(units)),
+                ("fat tree", FatTree((32, 64), (1, 16))),
+            ):
+                yield (
+                    f"writers to readers, {way}, {name}, {pairs} pairs",
+                    "GB/s",
+                    partial(transfer, network, pairs, way),
+                )
+
+
+def halo(machine: Machine, node: Indices) -> float:
+    """Return the microseconds of a halo exchange of a field, two cells deep."""
+    output = on(machine, node, LINK, "halo", 116)
+    return float(re.search(r" 0 wrong, ([\d.]+) us", output)[1])  # type: ignore[index]
+
+
+def transfer(machine: Machine, pairs: int, way: str) -> float:
+    """Return the GB/s from writers to as many readers, 100 MB each."""
+    output = on(machine, np.arange(2 * pairs), LINK / 1000, "network", 1, way, 100_000)
+    return pairs * 1e5 / float(output.split()[2])  # bytes and links are smaller by a thousand
+
+
 def main() -> int:
     """Simulate what is missing, and print all."""
     parser = option_parser(__doc__)
@@ -124,6 +226,11 @@ def main() -> int:
         report(
             file, records, *(f"{one['metric']}: {one['value']:.4g} {one['unit']}" for one in new)
         )
+    for name, unit, figure in others() if simulation.available() else ():
+        if name in known or not any(part in name for part in options.only or [""]):
+            continue
+        records.append(record(name, figure(), unit))
+        report(file, records, f"{name}: {records[-1]['value']:.4g} {unit}")
     table = Table("simulated", "value", "unit", title="Simulated, not measured")
     for one in records:
         table.add_row(one["metric"], f"{one['value']:.4g}", one["unit"])

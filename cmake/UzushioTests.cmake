@@ -115,10 +115,11 @@ set(scale_channel halo partitioned pipelined plane_transform transposed tridiago
 list(TRANSFORM scale_channel PREPEND solvers/channel/)
 set(scale_sources_channel ${scale_channel} linalg/fftw parallel/backoff parallel/section_monitor parallel/shared_arrays
                           parallel/wait_hook)
+set(scale_sources_network)
 set(scale_libraries_channel ${FFTW_LIBRARY})
 if(UZUSHIO_SMPICXX)
     set(folder "${PROJECT_BINARY_DIR}/tests/scale")
-    foreach(name IN ITEMS channel compositing halo)
+    foreach(name IN ITEMS channel compositing halo network)
         set(objects)
         foreach(source IN LISTS scale_sources_${name} ITEMS "../tests/scale/${name}")
             string(REPLACE "../" "" object "${folder}/objects/${source}.o")

@@ -4,8 +4,8 @@
 //
 //   smpirun ... halo CELLS
 //
-// Rank 0 prints the largest number of messages of a rank in an exchange, and the number of wrong
-// values on all ranks.
+// Rank 0 prints the largest number of messages of a rank in an exchange, the number of wrong values
+// on all ranks, and the microseconds of the exchange (the largest of all ranks).
 #include <mpi.h>
 
 #include <cstdio>
@@ -56,7 +56,11 @@ void run(std::int64_t n) {
     for_indices(field.owned(0),
                 [&](const Index<3>& cell) { field.view(0)(cell) = known(cell, n); });
     HaloExchange<double> halo(MPI_COMM_WORLD, blocks, {spec}, Reach::corners, traffic);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds = -MPI_Wtime();
     halo.exchange(field);
+    seconds += MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     std::int64_t wrong = wrong_values(std::as_const(field).view(0), n);
 
     std::vector<Part> slabs;
@@ -74,7 +78,8 @@ void run(std::int64_t n) {
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &messages, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
-        std::printf("%d messages, %d wrong\n", static_cast<int>(messages), static_cast<int>(wrong));
+        std::printf("%d messages, %d wrong, %.3f us\n", static_cast<int>(messages),
+                    static_cast<int>(wrong), 1e6 * seconds);
 }
 
 } // namespace

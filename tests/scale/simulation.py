@@ -42,6 +42,9 @@ NETWORK = (
     "smpi/simulate-computation:no",
     "smpi/coll-selector:ompi",
     "smpi/bcast:binomial_tree",
+    # The selector, as Open MPI, sends all messages at once below 64 ranks, and one after the other
+    # from 64 to 127: one algorithm for all sizes, that of the transforms.
+    "smpi/alltoallv:ompi_basic_linear",
     "smpi/test:1e-7",
     "network/crosstraffic:no",
     "network/weight-S:0",
@@ -78,6 +81,23 @@ def platform(folder: Path, kind: str, ranks: int) -> list[str]:
     )
     hosts.write_text("".join(f"node-{i}\n" for i in range(ranks)))
     return ["-platform", str(file), "-hostfile", str(hosts)]
+
+
+def shared_node(cores: int, latency: float) -> str:
+    """Return the XML of one node, whose ranks share its cores: the bytes of a message take no time.
+
+    Args:
+        cores: number of cores.
+        latency: of a message between two ranks, seconds.
+    """
+    return (
+        "<?xml version='1.0'?>\n"
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+        f'<zone id="machine" routing="Full"><host id="node" speed="1Gf" core="{cores}"/>\n'
+        f'<link id="memory" bandwidth="1e9GBps" latency="{latency:.6e}s"'
+        ' sharing_policy="FATPIPE"/>\n'
+        '<route src="node" dst="node"><link_ctn id="memory"/></route></zone>\n</platform>\n'
+    )
 
 
 def run(program: str, kind: str, ranks: int, *arguments: str, limit: float) -> str:

@@ -12,4 +12,5 @@ pytestmark = pytest.mark.skipif(
 
 def test_each_of_64_ranks_exchanges_one_message_with_each_neighbour() -> None:
     # 4 x 4 x 4 blocks of a periodic cube: neighbours at 6 faces, 12 edges and 8 corners.
-    assert simulation.run("halo", "torus", 64, "16", limit=120) == "26 messages, 0 wrong\n"
+    output = simulation.run("halo", "torus", 64, "16", limit=120)
+    assert output.startswith("26 messages, 0 wrong, ")

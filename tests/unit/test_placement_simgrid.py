@@ -17,6 +17,7 @@ from uzushio.placement import Dragonfly, FatTree, TofuD, Torus, simgrid
     ("machine", "topology", "sizes"),
     [
         (Torus((2, 3, 4)), "TORUS", "2,3,4"),
+        (TofuD((1, 8, 1)), "TORUS", "8,2,3,2"),  # without axes of one node
         (TofuD((8, 8, 8)), "TORUS", "8,8,8,2,3,2"),  # a and c have two nodes: one link
         (FatTree((16, 8), (1, 4)), "FAT_TREE", "2;16,8;1,4;1,1"),
         (Dragonfly(4, 6, 2), "DRAGONFLY", "4,1;1,1;6,1;2"),

@@ -79,7 +79,9 @@ def _topology(machine: Machine) -> tuple[str, str]:
                 f"the axis {mesh} of {machine} is a mesh, but all axes of SimGrid's torus are "
                 "closed; a simulation needs a machine without --mesh."
             )
-        return "TORUS", ",".join(map(str, machine.shape))
+        # SimGrid fails at the second axis of one node.
+        sizes = [size for size in machine.shape if size > 1] or [1]
+        return "TORUS", ",".join(map(str, sizes))
     if isinstance(machine, FatTree):
         levels = (machine.down, machine.up, (1,) * len(machine.down))
         return "FAT_TREE", ";".join(
