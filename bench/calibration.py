@@ -69,9 +69,9 @@ def measure(rounds: int, file: Path | None) -> tuple[Times, dict[int, tuple[floa
         for ranks in RANKS:
             start = launcher(ranks)
             for line in output_of([*start, network, 10, *words]).splitlines():
-                pattern, size, time = line.split()
+                pattern, size, microseconds = line.split()
                 key = pattern, int(size), ranks
-                times[key] = min(times.get(key, np.inf), float(time))
+                times[key] = min(times.get(key, np.inf), float(microseconds))
             for i, cube in enumerate(CUBES):
                 command = [*start, channel, *cube, ranks, "none", 20, BATCH]
                 time, _, rows, columns = numbers(output_of(command, {"OMP_NUM_THREADS": "1"}))
@@ -158,7 +158,10 @@ def simulate(options: tuple[tuple[str, ...], float], ranks: int, *words: object)
         hosts.write_text("node\n" * ranks)
         machine = ["-platform", str(file), "-hostfile", str(hosts)]
         program, *arguments = map(str, words)
-        return simulation.run_on(machine, configuration, program, ranks, *arguments, limit=120)
+        output: str = simulation.run_on(
+            machine, configuration, program, ranks, *arguments, limit=120
+        )
+        return output
 
 
 def message_size(cube: tuple[int, int, int], ranks: int) -> int:

@@ -8,7 +8,7 @@ schemes, which send short messages, are simulated in true size.
     python bench/scale.py [--only PART ...] [--json FILE]
 
 Results are stored in the file one by one; the next run continues from there. A simulation of 6144
-ranks takes more than ten minutes of a core, and 5 GB: --large.
+ranks takes up to ten minutes of a core, and 6 GB: --large.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ SOLVES = 3 * 4
 #: Bandwidth of a link of Tofu-D, bytes a second.
 LINK = 6.8e9
 LIMIT = 600.0
-#: Computing of a point in rows, and in columns: measured on a core of an AMD EPYC (calibration.py),
-#: divided by the cores of a node as if none waited for memory.
+#: Computing of a point in rows, and in columns: a round figure for a core of an AMD EPYC
+#: (calibration.py), divided by the cores of a node as if none waited for memory.
 NANOSECONDS, CORES = 4.4, 48
 
 
@@ -123,7 +123,7 @@ def on(machine: Machine, node: Indices, link: float, program: str, *words: objec
         file, hosts = Path(folder) / "machine.xml", Path(folder) / "hosts"
         file.write_text(simgrid.platform(machine, f"{link:.0f}Bps", simgrid.LATENCY))
         hosts.write_text(simgrid.hosts(machine, node))
-        return simulation.run_on(
+        output: str = simulation.run_on(
             ["-platform", str(file), "-hostfile", str(hosts)],
             simulation.NETWORK,
             program,
@@ -131,6 +131,7 @@ def on(machine: Machine, node: Indices, link: float, program: str, *words: objec
             *map(str, words),
             limit=LIMIT,
         )
+        return output
 
 
 def transforms(machine: Machine, node: Indices, py: int, *options: object) -> float:
