@@ -22,9 +22,8 @@ REMAINING: dict[str, int] = {
     "docs/reference/case.md": 1,
     "docs/reference/python.md": 4,
     "docs/theory/channel.md": 7,
-    "docs/theory/jet.md": 1,
-    "docs/theory/staging.md": 38,
-    "docs/theory/thermal.md": 20,
+    "docs/theory/staging.md": 12,
+    "docs/theory/thermal.md": 17,
     "docs/theory/time-blocking.md": 2,
     "docs/validation/les.md": 1,
 }
