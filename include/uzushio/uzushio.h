@@ -319,7 +319,7 @@ UZ_API uz_status uz_get_text(const uz_reader* reader, const char* attribute, con
 
 /* Read a box of a field, from the blocks of any ranks, without gaps, in the order z, y, x,
  * component; of the field's type. Values that no block holds are left as they are.
- * missing: if not NULL, the number of such indices. */
+ * missing: the number of such indices; NULL: an error if there are any. */
 UZ_API uz_status uz_read(uz_reader* reader, const char* field, uz_box box, void* values,
                          int64_t* missing);
 /* Read a box into an array with any positive strides; `data` is written to. */

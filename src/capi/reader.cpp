@@ -100,7 +100,8 @@ const staging::Attribute* find(const std::vector<staging::Attribute>& attributes
 
 uz_field_info info_of(const staging::StepInfo& step, const staging::Field& field) {
     const staging::Topology& mesh = step.topologies[field.topology];
-    const auto* const units = find(field.attributes, "units");
+    const auto* const plural = find(field.attributes, "units");
+    const auto* const units = plural ? plural : find(field.attributes, "unit");
     const auto* const text = units ? std::get_if<std::string>(&units->value) : nullptr;
     const bool vertex = field.association == staging::Association::vertex;
     return {field.name.c_str(),
@@ -112,12 +113,17 @@ uz_field_info info_of(const staging::StepInfo& step, const staging::Field& field
             to_box(vertex ? staging::vertices_of(mesh.elements, mesh.dimension) : mesh.elements)};
 }
 
-/// Return the number of indices in boxes that do not overlap.
-std::int64_t volume(const std::vector<staging::Box>& boxes) {
-    std::int64_t sum = 0;
-    for (const auto& box : boxes)
+/// Report the indices of a read box that no block holds; an error if the caller does not ask.
+void report(const std::vector<staging::Box>& gaps, const std::string& field,
+            std::int64_t* missing) {
+    std::int64_t sum = 0; // the boxes do not overlap
+    for (const auto& box : gaps)
         sum += box.volume();
-    return sum;
+    if (missing != nullptr)
+        *missing = sum;
+    else if (sum > 0)
+        refuse("No block holds " + std::to_string(sum) + " values of the box of field \"" + field +
+               "\": read a smaller box, or ask for the number that is missing.");
 }
 
 } // namespace
@@ -262,9 +268,7 @@ uz_status uz_read(uz_reader* reader, const char* field, uz_box box, void* values
         const auto to =
             staging::packed_view(static_cast<std::byte*>(given(values, "values")), wanted.extents(),
                                  known.components, staging::size_of(known.type));
-        const std::int64_t gaps = volume(r.reader.read(name, wanted, to));
-        if (missing != nullptr)
-            *missing = gaps;
+        report(r.reader.read(name, wanted, to), name, missing);
     });
 }
 
@@ -279,9 +283,7 @@ uz_status uz_read_array(uz_reader* reader, const char* field, uz_box box, const 
             given(array->data, "array->data");
         const staging::ArrayView to{const_cast<std::byte*>(view.data), view.count, view.layout,
                                     view.components, view.scalar_bytes};
-        const std::int64_t gaps = volume(r.reader.read(name, box_of(box), to));
-        if (missing != nullptr)
-            *missing = gaps;
+        report(r.reader.read(name, box_of(box), to), name, missing);
     });
 }
 

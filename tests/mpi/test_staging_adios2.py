@@ -284,7 +284,7 @@ with adios2.Stream(io, sys.argv[1], "r") as stream:
         assert time == 0.5 * step
         if number == 0:
             text = {name: a.get("Value") for name, a in io.available_attributes().items()}
-            assert text["u/unit"] == '"m/s"' and text["p/association"] == '"vertex"'
+            assert text["u/units"] == '"m/s"' and text["p/association"] == '"vertex"'
             assert text["u/mesh"] == '"box"' and text["box/z"] == "{ 0, 1, 4, 9, 16 }"
             assert text["Re"] == "180"
 print("steps", number + 1)

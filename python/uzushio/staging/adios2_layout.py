@@ -1,7 +1,7 @@
 """Fields of a step as ADIOS2's global arrays, and what other ADIOS2 readers learn of them.
 
 Names and order of axes: the global array FIELD has the axes z, y, x, and components if several.
-Attributes: FIELD/mesh, FIELD/association and the field's own, such as FIELD/units; of a mesh
+Attributes: FIELD/mesh, FIELD/association, FIELD/units and the field's others; of a mesh
 MESH/origin and MESH/spacing (z, y, x), or coordinates of the vertices MESH/z, MESH/y, MESH/x, or
 MESH/coordinates, the name of the field of coordinates; and the attributes of the step.
 """
@@ -69,4 +69,4 @@ def attributes(step: Any) -> Iterator[tuple[str, str | float | np.ndarray]]:
         yield f"{name}/mesh", meshes[mesh_index]["name"]
         yield f"{name}/association", association
         for key, value in own.items():
-            yield f"{name}/{key}", value
+            yield f"{name}/{'units' if key == 'unit' else key}", value
