@@ -116,7 +116,7 @@ class Initial(Section):
     """Initial fields of a run that does not start from a checkpoint.
 
     Scalars are `values` plus `gradients` times the position. `script` is a file with a function
-    `initial(name, x, y, z)`, which returns the values of the velocity components u, v, w and of the
+    `initial(name, x, y, z)`. It returns the values of the velocity components u, v, w and of the
     scalars, at the positions in these arrays. `noise` and `turbulence` are added. The velocity
     loses what divergence it has.
     """
