@@ -132,14 +132,16 @@ void bind_staging_writer(nb::module_& module) {
         .def_static(
             "from_engine",
             [](const std::string& name, const std::optional<std::uintptr_t>& comm,
-               nb::object engine) {
+               nb::object engine, bool warn) {
                 auto made = std::make_unique<PythonEngine>(std::move(engine));
                 auto writer = interruptible([&] {
-                    return std::make_unique<Writer>(name, communicator(comm), std::move(made));
+                    return std::make_unique<Writer>(name, communicator(comm), std::move(made),
+                                                    warn ? staging::OnError::warn
+                                                         : staging::OnError::fail);
                 });
                 return std::unique_ptr<PythonWriter>(new PythonWriter{std::move(writer), {}});
             },
-            "name"_a, "comm"_a.none(), "engine"_a)
+            "name"_a, "comm"_a.none(), "engine"_a, "warn"_a = false)
         .def("attribute", calling<PythonWriter>(&Writer::attribute), "name"_a, "value"_a)
         .def("uniform_mesh", calling<PythonWriter>(&Writer::uniform_mesh), "name"_a, "elements"_a,
              "origin"_a, "spacing"_a, "dimension"_a)

@@ -176,8 +176,10 @@ Writer::Writer(std::string name, MPI_Comm comm, const EngineOptions& options)
     });
 }
 
-Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine)
+Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine,
+               OnError on_error)
     : state_(std::make_unique<State>(std::move(name), comm)) {
+    state_->tolerant = on_error == OnError::warn;
     state_->engine = std::move(engine);
 }
 

@@ -47,7 +47,8 @@ class Writer {
     /// Open the stream `name`. MPI_COMM_NULL: this process alone.
     Writer(std::string name, MPI_Comm comm, const EngineOptions& options);
     /// Write to a custom engine.
-    Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine);
+    Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine,
+           OnError on_error = OnError::fail);
     Writer(Writer&&) noexcept;
     ~Writer(); ///< without `close`: as `abandon`
 

@@ -178,3 +178,14 @@ end program mistake
     numbers = [line.split()[1:] for line in out.splitlines()]
     assert numbers == [["1", "0"], ["2", "-1"], ["3", "1"], ["4", "2"]]
     assert errors.count("uzushio: ") == 1 and '"b"' in errors
+
+
+def test_a_python_code_continues_without_an_engine_that_cannot_open(
+    executable: Callable[[Any], list[object]], on_ranks: Start, tmp_path: Path
+) -> None:
+    pytest.importorskip("adios2")
+    (tmp_path / "staging.yaml").write_text("engine: adios2\nchecksums: true\n")
+    job = on_ranks(2, *executable(WAVE), *WAVE.arguments)
+    out, errors = job.communicate(timeout=60)
+    assert job.returncode == 0, f"{out}\n{errors}"
+    assert errors.count("the program continues") == 1 and "checksums" in errors

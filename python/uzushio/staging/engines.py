@@ -59,6 +59,21 @@ class WriterEngine(ABC):
         """Return the counters."""
 
 
+class NoEngine(WriterEngine):
+    """Engine of a stream that could not be opened: it publishes nothing."""
+
+    def publish(self, part: Any, values: list[np.ndarray]) -> int | None:
+        """Publish nothing."""
+        return None
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def counters(self) -> Counters:
+        """Return zeros."""
+        return Counters()
+
+
 #: Requested piece of an array: the writer's rank; index of the block in the step and of the array
 #: in the block; box (start, count) in the stored array; first component and number of components;
 #: target (z, y, x, component), possibly strided.

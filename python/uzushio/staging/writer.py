@@ -19,7 +19,8 @@ from uzushio.domain.fields import Field
 from uzushio.errors import StagingError
 from uzushio.staging.box import GhostWidths, ghost_pair
 from uzushio.staging.description import Description
-from uzushio.staging.engines import Counters, WriterEngine
+from uzushio.staging.engines import Counters, NoEngine, WriterEngine
+from uzushio.staging.notice import notice
 from uzushio.staging.options import choose_options
 from uzushio.staging.step import Step
 
@@ -49,7 +50,17 @@ def open(
     if chosen.engine == "adios2":
         from uzushio.staging.adios2_engine import Adios2Engine
 
-        return Writer.with_engine(name, comm, Adios2Engine(name, comm, chosen))
+        warn = chosen.on_error == "warn"
+        try:
+            engine: WriterEngine = Adios2Engine(name, comm, chosen)
+        except StagingError as error:  # on all ranks
+            if not warn:
+                raise
+            if comm is None or comm.rank == 0:
+                notice(f"Nothing is published, and the program continues: {error}")
+            engine = NoEngine()
+        handle = None if comm is None else comm.handle
+        return Writer(_core.staging.Writer.from_engine(name, handle, engine, warn), comm)
     handle = None if comm is None else comm.handle
     return Writer(_core.staging.Writer(name, handle, chosen), comm)
 
