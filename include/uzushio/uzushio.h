@@ -25,10 +25,10 @@
  * writer. Rank 0 prints a line on the standard error in three cases only: for a wait for readers of
  * more than two seconds, if the contact file was removed or replaced, and with `on_error: warn`.
  *
- * No failure of a stream ends the program, unless its options have `on_error: fail`: with `warn`,
- * the default, a stream that cannot be opened or published to (a full disk, an existing store, a
- * pipeline that fails) ends with one line on the standard error, and all functions continue to
- * return UZ_OK. Errors of calls, and of the file of options, are returned.
+ * No failure of a stream ends the program, unless its options have `on_error: fail`. With `warn`,
+ * the default, a stream ends with one line on the standard error if it cannot be opened or
+ * published to (a full disk, an existing store, a pipeline that fails). All functions then
+ * continue to return UZ_OK. Errors of calls, and of the file of options, are returned.
  *
  * Collective functions (uz_open, uz_end_step, uz_close) must be called by all ranks of the
  * communicator, and return the same status on all. The others are not collective.

@@ -141,7 +141,7 @@ class Assimilation:
         """Begin the next stage, with a longer window, at the current point.
 
         It begins at the first guess if the search of the whole run is repeated, or if a parameter
-        is at a bound: the observations of the window did not determine it.
+        is at a bound. The observations of the window did not determine it.
         """
         again = self.tried_again is not None
         held = [] if again else self.setup.space.at_bounds(self.setup.search.point)

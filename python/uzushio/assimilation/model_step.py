@@ -1,7 +1,7 @@
 """One step of a model, its derivative and the adjoint of that.
 
 A model defines `step` and `adjoint_step`. If it has no `tangent_step` or no `second_order_step`,
-these are central differences of `step` and `adjoint_step`: exact up to rounding if they are
+these are central differences of `step` and `adjoint_step`, exact up to rounding if they are
 polynomials of degree two in the state and the parameters.
 """
 

@@ -1,8 +1,8 @@
 """Recorded traffic: files with the bytes that each rank sends to each other one.
 
 A file is a sparse matrix in Matrix Market format (https://math.nist.gov/MatrixMarket/formats.html),
-which `scipy.io.mmread` and MATLAB read too: a header, comments with `%`, a line with rows, columns
-and entries, then a line `source target bytes` for each pair, numbered from 1.
+which `scipy.io.mmread` and MATLAB read too. It has a header, comments with `%`, a line
+with rows, columns and entries, then a line `source target bytes` for each pair, numbered from 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Interleaved repetitions of several points, so that other load slows all of them alike.
 
 Other load only makes times longer, so the minimum of a point's repetitions is used, and points are
-compared only within a batch: each round runs every point once, in a new random order.
+compared only within a batch. Each round runs every point once, in a new random order.
 """
 
 from __future__ import annotations

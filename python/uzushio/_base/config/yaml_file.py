@@ -1,7 +1,7 @@
 """Parser of case files: YAML with numbers of version 1.2, without duplicate keys.
 
 It returns the line of each key. The size of a file, the number of its values with aliases expanded,
-and the depth of its sections are limited: a few lines of nested aliases can expand to more values
+and the depth of its sections are limited. A few lines of nested aliases can expand to more values
 than fit into memory.
 """
 

@@ -2,7 +2,7 @@
 
 `mpiexec` kills its ranks within half a second of SIGINT or SIGTERM. So this process runs `mpiexec`
 in a session of its own, out of reach of Ctrl-C, and forwards the first signal as SIGUSR1, which
-`mpiexec` passes to the ranks: they finish the step, write a checkpoint and exit. A second signal
+`mpiexec` passes to the ranks. They finish the step, write a checkpoint and exit. A second signal
 ends the job at once, as does a first one before all ranks handle signals: `mpiexec` or a rank would
 be killed by SIGUSR1, or miss it.
 """

@@ -119,8 +119,8 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
         A step multiplies a wave by 1 - a λ, where λ is its eigenvalue of -∇². The sum of its
         squared amplitudes over all steps is about 1 / (2 a λ), and the number of steps for the
         mean, which suggests a factor of 2 instead of 1 / 2. But the reaction damps the mean too,
-        and too long steps along rough structures lead to other minima of J without a background:
-        searches were fastest with a quarter of that factor.
+        and too long steps along rough structures lead to other minima of J without a background.
+        Searches were fastest with a quarter of that factor.
         """
         strength = min(0.5 * self._case.known.diffusion_number * steps, (most - 1.0) / 8.0)
         if not strength > 0.0:

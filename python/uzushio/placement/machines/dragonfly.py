@@ -17,8 +17,8 @@ class Dragonfly(Machine):
     """Dragonfly: nodes at routers; all routers of a group, and all groups, are connected.
 
     A message passes its router, the router with the link to the other group, that link, the router
-    at its other end and the router of the target: at most one global link. Global port k of a
-    group leads to the group at distance k modulo (groups - 1) + 1; of several links between two
+    at its other end and the router of the target. It has at most one global link. Global port k of
+    a group leads to the group at distance k modulo (groups - 1) + 1; of several links between two
     groups, the sum of source and target selects one.
 
     Args:

@@ -22,7 +22,7 @@ def interpolated(
     """Return a box of values on a grid from the values on the stored grid.
 
     Along an axis with values in cells the mean over each cell of a piecewise linear function with
-    limited slopes is taken: sums over the zone are conserved, and positive values remain positive.
+    limited slopes is taken. Sums over the zone are conserved, and positive values remain positive.
     Along an axis with values at vertices interpolation is linear. Both are of second order.
 
     Args:

@@ -93,7 +93,7 @@ class BatchMeans:
         """Return the integral correlation time of each element in samples, shape (size,).
 
         It is half of the variance of a group's mean times the group's length over the variance of
-        a sample: exact for long groups, at most half of a group, and NaN if unknown.
+        a sample. It is exact for long groups, at most half of a group, and NaN if unknown.
         """
         means, _, length = self.groups()
         if not length:

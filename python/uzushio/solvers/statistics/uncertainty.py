@@ -2,8 +2,8 @@
 
 A solver derives its statistics from the averages, and again for each group of batches from the
 averages without that group (a jackknife). The dataset keeps these replicates, so that later
-functions of it have an interval too: a profile in wall units that is averaged over the halves of a
-channel, the height of a peak.
+functions of it have an interval too. Examples are a profile in wall units that is
+averaged over the halves of a channel, and the height of a peak.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class Waves:
     """Curl of a random vector potential, which vanishes with its slope at the ends of axes.
 
     The potential is a sum of products of functions of x, y and z, so that values at any point
-    follow from tables along the axes: the same bits on any number of ranks. Periodic axes have
-    waves of a random phase, others sin(pi s) sin(n pi s), with s from 0 to 1.
+    follow from tables along the axes. They have the same bits on any number of ranks. Periodic
+    axes have waves of a random phase, others sin(pi s) sin(n pi s), with s from 0 to 1.
     """
 
     def __init__(self, case: ThermalCase, turbulence: Turbulence) -> None:

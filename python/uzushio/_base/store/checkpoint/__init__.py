@@ -9,7 +9,7 @@
 
 A folder without a manifest is incomplete and is never restarted from. Chunks do not depend on the
 ranks' boxes, so any number of ranks can read any box. The manifest has the checksum of each chunk
-under the name of its array and place: a whole chunk of another place, array or checkpoint is
+under the name of its array and place. A whole chunk of another place, array or checkpoint is
 detected as well as a damaged one.
 """
 
