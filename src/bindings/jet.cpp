@@ -22,6 +22,7 @@
 #include "bindings/block_solver.hpp"
 #include "bindings/named.hpp"
 #include "solvers/jet/jet_solver.hpp"
+#include "solvers/jet/wall_model.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -94,7 +95,9 @@ void bind_jet(nb::module_& module) {
                     {"characteristic_outflow", Kind::characteristic_outflow},
                     {"slip_wall", Kind::slip_wall},
                     {"adiabatic_wall", Kind::adiabatic_wall},
-                    {"isothermal_wall", Kind::isothermal_wall}};
+                    {"isothermal_wall", Kind::isothermal_wall},
+                    {"adiabatic_wall_model", Kind::adiabatic_wall_model},
+                    {"isothermal_wall_model", Kind::isothermal_wall_model}};
                 new (condition) jet::PatchCondition{named(kinds, kind, "boundary condition"),
                                                     std::move(state),
                                                     std::move(profile),
@@ -144,6 +147,18 @@ void bind_jet(nb::module_& module) {
         "model"_a, "gradient"_a, "volume"_a,
         "Return the eddy viscosity over the density. Entry 3 i + j of the gradient is the "
         "derivative of velocity component i along axis j.");
+    module.def(
+        "wall_fluxes",
+        [](double distance, double speed, double density, double temperature, double heat_capacity,
+           double viscosity, std::optional<double> wall_temperature, double prandtl) {
+            const jet::WallFluxes wall =
+                jet::wall_fluxes({distance, speed, density, temperature, heat_capacity},
+                                 wall_temperature, prandtl, [&](double) { return viscosity; });
+            return nb::make_tuple(wall.stress, wall.heat, wall.temperature);
+        },
+        "distance"_a, "speed"_a, "density"_a, "temperature"_a, "heat_capacity"_a, "viscosity"_a,
+        "wall_temperature"_a = nb::none(), "prandtl"_a = 0.9,
+        "Return shear stress, heat that leaves the gas, and temperature of a wall by its model.");
     using unlocked = nb::call_guard<nb::gil_scoped_release>;
     bind_block_solver<jet::JetSolver>(module, "JetSolver")
         .def(nb::init<jet::JetParameters>(), "flow"_a)

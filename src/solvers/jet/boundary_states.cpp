@@ -86,7 +86,7 @@ State outer_state(const Gas& gas, const PatchCondition& condition, const State& 
 
 /// Return the mirror image of a state in a wall.
 State mirror_image(const PatchCondition& condition, State state, const Vector& normal) {
-    if (condition.kind == Kind::slip_wall) {
+    if (condition.kind == Kind::slip_wall || has_wall_model(condition.kind)) {
         const double through = dot(state.velocity, normal);
         for (std::size_t c = 0; c < 3; ++c)
             state.velocity[c] -= 2 * through * normal[c];
@@ -119,9 +119,7 @@ State state_at(const PatchCondition& condition, const Vector& position) {
 
 void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::SolverPatch& patch,
                  const View<double>& conserved, int layers) {
-    const bool is_wall = condition.kind == Kind::slip_wall ||
-                         condition.kind == Kind::adiabatic_wall ||
-                         condition.kind == Kind::isothermal_wall;
+    const bool is_wall = condition.kind == Kind::slip_wall || is_no_slip(condition.kind);
     const domain::Face& face = patch.face();
     const View<const double> areas = patch.block.areas(face.axis);
     const View<const double> centres = patch.block.centres();

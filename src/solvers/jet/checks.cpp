@@ -75,6 +75,10 @@ void check(const JetParameters& flow, int ghosts) {
                 check(condition.profile->surroundings, flow.gas,
                       "surroundings of boundary condition '" + name + "'");
         }
+    for (const auto& [name, condition] : flow.conditions)
+        if (has_wall_model(condition.kind) && !flow.gas.is_viscous())
+            throw std::invalid_argument("boundary condition '" + name +
+                                        "': a wall model needs a viscous gas");
     for (const Sponge& sponge : flow.sponges)
         check(sponge.state, flow.gas, "sponge");
     check_thickness(*flow.mesh, ghosts);

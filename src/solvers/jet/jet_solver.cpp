@@ -11,6 +11,7 @@
 #include "solvers/jet/boundary_states.hpp"
 #include "solvers/jet/checks.hpp"
 #include "solvers/jet/nscbc.hpp"
+#include "solvers/jet/wall_model.hpp"
 
 namespace uzushio::jet {
 namespace {
@@ -50,6 +51,8 @@ JetSolver::JetSolver(JetParameters flow)
     : flow_(std::move(flow)), convection_(flow_), diffusion_(flow_),
       ghosts_(Convection::ghosts(flow_)) {
     check(flow_, ghosts_);
+    for (const auto& [name, condition] : flow_.conditions)
+        has_wall_models_ = has_wall_models_ || has_wall_model(condition.kind);
 }
 
 domain::SolverDeclaration JetSolver::declare() const {
@@ -178,6 +181,14 @@ void JetSolver::rhs(const SolverBlock& block, double) {
             close_walls(block, flow, row, fluxes);
             if (diffuses)
                 diffusion_.add(flow, row, fluxes);
+            if (has_wall_models_)
+                visit_sides(block, row, fluxes,
+                            [&](const PatchCondition& condition, const domain::Face& face,
+                                const SideRow& part, double* const* at_wall) {
+                                if (has_wall_model(condition.kind))
+                                    add_wall_model(flow_, condition, face, flow, block.centres(),
+                                                   part, at_wall);
+                            });
         });
     add_sources(block, derivative);
 }
@@ -186,14 +197,25 @@ void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, con
                             double* const* fluxes) {
     if (flow_.scheme == Scheme::keep)
         return;
+    visit_sides(block, row, fluxes,
+                [&](const PatchCondition& condition, const domain::Face& face, const SideRow& part,
+                    double* const* closed) {
+                    const PatchCondition::Kind kind = condition.kind;
+                    const bool is_asymmetric = kind == PatchCondition::Kind::isothermal_wall ||
+                                               block.zone().cells[face.axis] < ghosts_;
+                    const bool is_wall =
+                        !has_state(kind) && kind != PatchCondition::Kind::supersonic_outflow;
+                    if (is_characteristic(kind) || (is_wall && is_asymmetric))
+                        convection_.set_keep(flow, part, closed);
+                });
+}
+
+void JetSolver::visit_sides(const SolverBlock& block, const SideRow& row, double* const* fluxes,
+                            const SideVisit& visit) const {
     const Box<3> all{row.first, {row.first[0] + row.size, row.first[1] + 1, row.first[2] + 1}};
     for (const domain::BoundaryPatch& boundary : block.zone().boundaries) {
         const domain::Face& face = boundary.patch.face;
-        const PatchCondition::Kind kind = flow_.conditions.at(boundary.condition).kind;
-        const bool is_asymmetric = kind == PatchCondition::Kind::isothermal_wall ||
-                                   block.zone().cells[face.axis] < ghosts_;
-        const bool is_wall = !has_state(kind) && kind != PatchCondition::Kind::supersonic_outflow;
-        if (face.axis != row.axis || !(is_characteristic(kind) || (is_wall && is_asymmetric)))
+        if (face.axis != row.axis)
             continue;
         Box<3> sides = boundary.patch.layer(Box<3>::of(block.zone().cells));
         if (face.is_upper())
@@ -202,10 +224,11 @@ void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, con
         const Box<3> part = intersect(all, sides);
         if (part.empty())
             continue;
-        std::vector<double*> closed;
+        std::vector<double*> inside;
         for (int c = 0; c < Conserved(flow_.gas.size()).count; ++c)
-            closed.push_back(fluxes[c] + (part.lower[0] - row.first[0]));
-        convection_.set_keep(flow, {row.axis, part.lower, part.extent(0)}, closed.data());
+            inside.push_back(fluxes[c] + (part.lower[0] - row.first[0]));
+        visit(flow_.conditions.at(boundary.condition), face, {row.axis, part.lower, part.extent(0)},
+              inside.data());
     }
 }
 

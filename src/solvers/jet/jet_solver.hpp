@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -73,6 +74,11 @@ class JetSolver : public domain::BlockSolver {
     /// upwind flux pass.
     void close_walls(const domain::SolverBlock& block, const FlowBlock& flow, const SideRow& row,
                      double* const* fluxes);
+    /// Call a function for the sides of a row that lie in patches, with their fluxes.
+    using SideVisit = std::function<void(const PatchCondition&, const domain::Face&, const SideRow&,
+                                         double* const*)>;
+    void visit_sides(const domain::SolverBlock& block, const SideRow& row, double* const* fluxes,
+                     const SideVisit& visit) const;
     void add_sources(const domain::SolverBlock& block, const View<double>& derivative) const;
     [[nodiscard]] std::optional<Index<3>> first_impossible(const domain::SolverBlock& block) const;
 
@@ -80,6 +86,7 @@ class JetSolver : public domain::BlockSolver {
     Convection convection_;
     Diffusion diffusion_;
     int ghosts_;
+    bool has_wall_models_ = false;
     std::optional<domain::Field<double>> primitive_, sensor_, transport_;
     std::optional<domain::FluxForm> form_;
 };

@@ -42,7 +42,9 @@ struct PatchCondition {
         characteristic_outflow, ///< waves that enter relax to the state's pressure
         slip_wall,              ///< also a plane of symmetry
         adiabatic_wall,         ///< no slip, velocity of the state
-        isothermal_wall         ///< no slip, velocity and temperature of the state
+        isothermal_wall,        ///< no slip, velocity and temperature of the state
+        adiabatic_wall_model,   ///< turbulent layer in equilibrium, velocity of the state
+        isothermal_wall_model   ///< the same, velocity and temperature of the state
     };
     Kind kind = Kind::slip_wall;
     State state;
@@ -70,9 +72,14 @@ struct PatchCondition {
     return kind == Kind::supersonic_inflow || kind == Kind::inflow ||
            kind == Kind::characteristic_inflow;
 }
+[[nodiscard]] constexpr bool has_wall_model(PatchCondition::Kind kind) {
+    using Kind = PatchCondition::Kind;
+    return kind == Kind::adiabatic_wall_model || kind == Kind::isothermal_wall_model;
+}
+/// Return whether a wall has a velocity.
 [[nodiscard]] constexpr bool is_no_slip(PatchCondition::Kind kind) {
     using Kind = PatchCondition::Kind;
-    return kind == Kind::adiabatic_wall || kind == Kind::isothermal_wall;
+    return kind == Kind::adiabatic_wall || kind == Kind::isothermal_wall || has_wall_model(kind);
 }
 
 /// Zone in which the flow is damped to a state: by `strength` times the square of the share of the

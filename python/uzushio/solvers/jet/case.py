@@ -223,11 +223,14 @@ class Boundary(Section):
         "slip_wall",
         "adiabatic_wall",
         "isothermal_wall",
+        "adiabatic_wall_model",
+        "isothermal_wall_model",
     ] = Field(
         description="inflow: the state but for its pressure; far_field: the state for what "
         "enters, by characteristics; characteristic_inflow and characteristic_outflow: on rates, "
         "what enters relaxes to the state's velocity, temperature and species, or to its pressure; "
-        "slip_wall: also a plane of symmetry; other walls have no slip"
+        "slip_wall: also a plane of symmetry; other walls have no slip; with _model, the "
+        "stress of a turbulent layer in equilibrium"
     )
     state: str | None = Field(None, description="name of the state at inflows and far fields")
     profile: Profile | None = Field(None, description="round jet of this state at an inflow")
@@ -264,9 +267,11 @@ class Boundary(Section):
             )
         if self.profile is not None and not needs_state:
             raise ValueError(f"'profile' has no effect at type '{self.type}'")
-        if (self.type == "isothermal_wall") != (self.temperature is not None):
+        if (self.type in ("isothermal_wall", "isothermal_wall_model")) != (
+            self.temperature is not None
+        ):
             raise ValueError("'temperature' is that of an isothermal_wall, which needs it")
-        if any(self.velocity) and self.type not in ("adiabatic_wall", "isothermal_wall"):
+        if any(self.velocity) and (self.type == "slip_wall" or "_wall" not in self.type):
             raise ValueError(f"'velocity' has no effect at type '{self.type}'")
         return self
 
