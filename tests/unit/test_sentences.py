@@ -13,7 +13,6 @@ REMAINING: dict[str, int] = {
     "docs/performance/linalg.md": 5,
     "docs/performance/pipeline.md": 4,
     "docs/performance/raycast.md": 5,
-    "docs/performance/scale.md": 6,
     "docs/performance/staging.md": 8,
     "docs/performance/thermal.md": 7,
     "docs/performance/time-blocking.md": 4,
