@@ -92,6 +92,22 @@ def test_single_precision_halves_the_bytes(tmp_path: Path) -> None:
         np.testing.assert_allclose(stored.u[0], stream.values("u", 0.0), rtol=1e-7)
 
 
+def test_a_tolerance_is_kept_and_its_error_recorded(tmp_path: Path) -> None:
+    stream = made()
+    z, y, x = np.meshgrid(*LINES, indexing="ij")
+    stream.curved = np.stack([x, y + 0.1 * np.sin(x), z], axis=-1)
+    action = stream.action("extract", tmp_path, fields=["u"], tolerance=0.01)
+    stream.run(action, [(0, 0.0), (5, 0.25)])
+    summary = action.summary()
+    assert 0.0 < summary["max_error"]["u"] <= 0.01
+    assert summary["compression_ratio"][0] > 1.0
+    with xarray.open_zarr(tmp_path / "it.zarr") as stored:
+        np.testing.assert_allclose(stored.u[1], stream.values("u", 0.25), rtol=0, atol=0.01)
+        np.testing.assert_array_equal(stored.corners[1], stream.curved)  # places are exact
+    with pytest.raises(ValueError, match=r"for Zarr only, not for a\.vtkhdf"):
+        stream.action("extract", tmp_path, "b", fields=["u"], to=["a.vtkhdf"], tolerance=0.01)
+
+
 def test_an_action_without_space_is_reported_and_the_others_continue(tmp_path: Path) -> None:
     text = """\
 actions:

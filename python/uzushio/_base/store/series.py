@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,6 +104,7 @@ class ZarrSeries:
         begun: bool = False,
         compression: str | None = None,
         tolerance: float | None = None,
+        exact: Collection[str] = (),
     ) -> None:
         """Set path and schema; no file is opened.
 
@@ -117,9 +118,10 @@ class ZarrSeries:
                 or "zstd" if there is a tolerance.
             tolerance: maximum absolute error of numbers, which are rounded so that they compress
                 better; None: stored as they are.
+            exact: variables that are stored as they are nevertheless.
         """
         self.path, self.schema, self.begun = path, schema, begun
-        self._compression, self.tolerance = compression, tolerance
+        self._compression, self.tolerance, self._exact = compression, tolerance, exact
         self.max_errors: dict[str, float] = {}  #: measured by all ranks, by variable
         self._chunks, self._steps_per_chunk = chunks, steps_per_chunk
         self._steps: list[int] | None = None
@@ -186,10 +188,11 @@ class ZarrSeries:
                 array = zarr.open_array(self.path / variable.name, mode="r+")
 
         errors = [0.0]
+        tolerance = None if variable.name in self._exact else self.tolerance
 
         def put(box: Box, values: np.ndarray) -> None:
-            if self.tolerance is not None:
-                values, error = rounded(values, self.tolerance)
+            if tolerance is not None:
+                values, error = rounded(values, tolerance)
                 errors.append(error)
             last = () if self.schema.once else (array.shape[0] - 1,)
             place = tuple(part for a, part in enumerate(box.slices()) if a in self.schema.kept)
@@ -197,7 +200,7 @@ class ZarrSeries:
 
         with collective(comm), _naming_path(self.path):
             receive_all(transfer, put)
-        if self.tolerance is not None:
+        if tolerance is not None:
             error = comm.allreduce(max(errors), maximum())
             self.max_errors[variable.name] = max(error, self.max_errors.get(variable.name, 0.0))
         self.bytes += self.schema.whole.size * variable.components * dtype.itemsize

@@ -155,8 +155,16 @@ class Extract(Action[ExtractSettings]):
         if file.suffix == ".zarr":
             chunks: Triple | None = self.settings.chunks
             of = self.settings
+            coordinates = set(self._names) - set(of.fields)
             return ZarrSeries(
-                file, schema, chunks, of.steps_per_chunk, begun, of.compression, of.tolerance
+                file,
+                schema,
+                chunks,
+                of.steps_per_chunk,
+                begun,
+                of.compression,
+                of.tolerance,
+                {self._names[name] for name in coordinates},
             )
         from uzushio.extracts.vtkhdf_layout import kind_of
         from uzushio.extracts.vtkhdf_series import VtkhdfSeries
