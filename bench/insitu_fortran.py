@@ -38,10 +38,11 @@ def build(folder: Path) -> Path:
     """Compile the example; return its program."""
     path = f"{BINARIES}{os.pathsep}{os.environ['PATH']}"
     prefix = subprocess.check_output([BINARIES / "uzushio", "config", "--prefix"], text=True)
-    for command in (
+    commands: tuple[list[str | Path], ...] = (
         ["cmake", "-S", EXAMPLE, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix.strip()}"],
         ["cmake", "--build", folder],
-    ):
+    )
+    for command in commands:
         subprocess.run(command, check=True, env=os.environ | {"PATH": path}, capture_output=True)
     return folder / "advection"
 
