@@ -158,12 +158,13 @@ class Gas(Section):
             if self.data is None:
                 raise SettingsError("kinetic-theory needs gas.data", ("transport",))
             for key in ("viscosity", "reference_temperature", "sutherland"):
-                if key in self.model_fields_set:
+                if getattr(self, key) != type(self).model_fields[key].default:
                     raise SettingsError("has no effect with transport kinetic-theory", (key,))
         return self
 
     def _check_species(self, name: str, species: Species) -> None:
-        given = species.model_fields_set
+        fields = type(species).model_fields  # a resolved case has the defaults
+        given = {key for key in fields if getattr(species, key) != fields[key].default}
         if self.data is not None and given:
             raise SettingsError(
                 f"'{min(given)}' has no effect with gas.data; write {name}: {{}}", ("species", name)
@@ -239,8 +240,9 @@ class Boundary(Section):
     length: Positive | None = Field(
         None, description="length of the flow at a characteristic in- or outflow, which needs it"
     )
-    relaxation: NotNegative = Field(
-        0.25, description="rate of relaxation there, over the speed of sound and `length`"
+    relaxation: NotNegative | None = Field(
+        None,
+        description="rate of relaxation there, over the speed of sound and `length`; null: 0.25",
     )
     transverse: Annotated[float, Field(ge=0.0, le=1.0)] | None = Field(
         None, description="share of transverse terms in waves that enter; null: the Mach number"
@@ -252,7 +254,7 @@ class Boundary(Section):
         if is_characteristic != (self.length is not None):
             raise ValueError("'length' is that of a characteristic in- or outflow, which needs it")
         for key in ("relaxation", "transverse"):
-            if key in self.model_fields_set and not is_characteristic:
+            if getattr(self, key) is not None and not is_characteristic:
                 raise ValueError(f"'{key}' has no effect at type '{self.type}'")
         needs_state = is_characteristic or self.type in (
             "supersonic_inflow",

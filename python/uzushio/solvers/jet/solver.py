@@ -181,7 +181,7 @@ def _condition(case: JetCase, boundary: Boundary) -> Any:
         boundary.type,
         state,
         _profile(case, boundary.profile),
-        boundary.relaxation,
+        0.25 if boundary.relaxation is None else boundary.relaxation,
         boundary.length or 1.0,
         -1.0 if boundary.transverse is None else boundary.transverse,
     )
