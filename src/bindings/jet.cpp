@@ -187,7 +187,20 @@ void bind_jet(nb::module_& module) {
             "centres",
             [](jet::JetSolver& solver, std::size_t block) {
                 const domain::SolverBlock target = solver.block(block);
-                return numpy_view(target.centres(), target.cells(), nb::find(&solver));
+                const auto count = target.cells().extents();
+                auto values = std::make_unique<std::vector<double>>();
+                for (std::size_t c = 0; c < 3; ++c)
+                    domain::for_indices(target.cells(), [&](const domain::Index<3>& at) {
+                        values->push_back(target.centre(at)[c]);
+                    });
+                std::vector<double>* const kept = values.release();
+                const nb::capsule owner(kept, [](void* all) noexcept {
+                    delete static_cast<std::vector<double>*>(all);
+                });
+                const std::size_t shape[] = {3, static_cast<std::size_t>(count[2]),
+                                             static_cast<std::size_t>(count[1]),
+                                             static_cast<std::size_t>(count[0])};
+                return nb::ndarray<nb::numpy, double>(kept->data(), 4, shape, owner);
             },
             "block"_a, "Return the positions of the centres of cells, (component, k, j, i).")
         .def("impossible_state", &jet::JetSolver::impossible_state,

@@ -52,12 +52,17 @@ struct BlockSolver::Run {
         std::optional<Exchange> exchange; ///< none without ghosts
         std::vector<Boundaries> boundaries;
 
-        void update(double time, parallel::SectionMonitor& sections) {
+        void begin(parallel::SectionMonitor& sections) {
+            const parallel::Section section(sections, "halo exchange");
+            if (exchange)
+                exchange->begin(fields);
+        }
+        void end(double time, parallel::SectionMonitor& sections) {
             if (!exchange)
                 return;
             {
                 const parallel::Section section(sections, "halo exchange");
-                exchange->exchange(fields);
+                exchange->end();
             }
             const parallel::Section section(sections, "boundary conditions");
             for (std::size_t f = 0; f < fields.size(); ++f)
@@ -90,7 +95,7 @@ struct BlockSolver::Run {
         if (declaration.uses_centres)
             set_centres(declaration);
         if (declaration.uses_geometry)
-            geometry.emplace(comm.get(), decomposition, comm.rank(), max_ghosts(declaration));
+            geometry.emplace(comm.get(), decomposition, comm.rank(), geometry_ghosts(declaration));
         for (NamedRegion& named :
              boundary_regions(decomposition, comm.rank(), max_ghosts(declaration)))
             if (is_patch_condition(declaration, named.condition))
@@ -200,8 +205,8 @@ void BlockSolver::advance(double dt) {
     Run& r = run();
     for (const StageInfo& stage : r.integrator.stages()) {
         r.stage = stage;
-        update(r.time + stage.begin * dt, false); // ghosts of u, derived fields
-        evaluate(r.time + stage.begin * dt);      // f(u, t)
+        update(r.time + stage.begin * dt, Purpose::stage); // ghosts of u, derived fields
+        evaluate(r.time + stage.begin * dt);               // f(u, t)
         {
             const parallel::Section section(*sections_, "integration", r.integrator.work(stage));
             r.integrator.advance(stage, dt, r.evolved); // u from f
@@ -236,11 +241,19 @@ void BlockSolver::resume(double time) {
     assess();
 }
 
-void BlockSolver::update_derived(bool output) { update(run().time, output); }
+void BlockSolver::update_derived(bool output) {
+    update(run().time, output ? Purpose::output : Purpose::assessment);
+}
 
-void BlockSolver::update(double time, bool output) {
+void BlockSolver::update(double time, Purpose purpose) {
     Run& r = run();
-    r.groups.front().update(time, *sections_);
+    r.groups.front().begin(*sections_);
+    if (purpose == Purpose::stage) {
+        const parallel::Section section(*sections_, "right-hand side");
+        for (std::size_t b = 0; b < blocks(); ++b)
+            interior(block(b), time);
+    }
+    r.groups.front().end(time, *sections_);
     {
         const parallel::Section section(*sections_, "boundary conditions");
         for (const NamedRegion& named : r.patches)
@@ -249,7 +262,8 @@ void BlockSolver::update(double time, bool output) {
     auto group = r.groups.begin() + 1;
     for (std::size_t f = 0; f < r.fields.size(); ++f) {
         const FieldDeclaration& field = declaration_->fields[f];
-        if (!is_derived(field) && !(output && field.kind == FieldKind::output))
+        const bool is_output = purpose == Purpose::output && field.kind == FieldKind::output;
+        if (!is_derived(field) && !is_output)
             continue;
         {
             const parallel::Section section(*sections_, "derived fields");
@@ -257,8 +271,10 @@ void BlockSolver::update(double time, bool output) {
             for (std::size_t b = 0; b < blocks(); ++b)
                 derive(block(b), r.fields[f].spec().name, time);
         }
-        if (is_derived(field))
-            (group++)->update(time, *sections_);
+        if (is_derived(field)) {
+            group->begin(*sections_);
+            (group++)->end(time, *sections_);
+        }
     }
 }
 
@@ -269,7 +285,7 @@ void BlockSolver::assess() {
     double stable = std::numeric_limits<double>::infinity();
     bool finite = all_finite(r.evolved);
     if (declaration_->stable_dt_reads_derived)
-        update(r.time, false);
+        update(r.time, Purpose::assessment);
     for (std::size_t b = 0; finite && b < blocks(); ++b) {
         const double dt = stable_dt(block(b));
         finite = !std::isnan(dt);
@@ -320,6 +336,14 @@ const Geometry& BlockSolver::geometry() const {
         throw std::logic_error("the solver's declaration says that it does not use the geometry");
     return *run().geometry;
 }
+bool BlockSolver::receives_ghosts() const {
+    const auto& exchange = run().groups.front().exchange;
+    return exchange && exchange->messages() > 0;
+}
+void BlockSolver::share(std::string_view output, Field<double>& whole, int first) {
+    Field<double>& field = run().fields[run().index(output)];
+    field = Field<double>(field.spec().name, whole, first, field.spec().components);
+}
 MPI_Comm BlockSolver::comm() const { return run().comm.get(); }
 
 const Block& SolverBlock::block() const {
@@ -342,6 +366,23 @@ View<const double> SolverBlock::areas(std::size_t axis) const {
     return solver_->geometry().areas(local_, axis);
 }
 View<const double> SolverBlock::volumes() const { return solver_->geometry().volumes(local_); }
+Vector SolverBlock::centre(const Index<3>& cell) const {
+    const Zone& of = zone();
+    Index<3> nearest = cell;
+    for (std::size_t a = 0; a < 3; ++a)
+        nearest[a] = std::clamp<std::int64_t>(cell[a], 0, of.cells[a] - 1);
+    const Vector edge = of.coordinates.centre(nearest);
+    Vector centre = edge;
+    for (std::size_t a = 0; a < 3; ++a) {
+        const std::int64_t beyond = cell[a] - nearest[a];
+        if (beyond == 0 || of.cells[a] == 1)
+            continue;
+        const Vector inner = of.coordinates.centre(moved(nearest, a, beyond > 0 ? -1 : 1));
+        for (std::size_t c = 0; c < 3; ++c)
+            centre[c] += static_cast<double>(std::abs(beyond)) * (edge[c] - inner[c]);
+    }
+    return centre;
+}
 View<const double> SolverBlock::centres() const {
     const std::optional<Field<double>>& centres = solver_->run().centres;
     if (!centres)

@@ -39,7 +39,10 @@ class SolverBlock {
     /// Ghosts beyond a boundary are the mirror images of cells in the centre of the cell side;
     /// those beyond two boundaries are zero.
     [[nodiscard]] View<const double> centres() const;
-    /// Return area vectors and volumes, as `Geometry`.
+    /// Return the position of the centre of a cell of the zone, computed from its vertices; beyond
+    /// the zone it is extrapolated.
+    [[nodiscard]] Vector centre(const Index<3>& cell) const;
+    /// Return area vectors and volumes, as `Geometry`, with the declared ghost layers.
     [[nodiscard]] View<const double> areas(std::size_t axis) const;
     [[nodiscard]] View<const double> volumes() const;
 
@@ -148,6 +151,9 @@ class BlockSolver {
     /// Set the ghosts of all evolved fields beyond a patch whose condition is one of
     /// `patch_conditions`. Other ghosts are valid, those beyond patches of lower axes included.
     virtual void fill(const SolverPatch& patch, double time);
+    /// Compute for `rhs` what needs no ghosts, while they are exchanged. Owned values of the
+    /// evolved fields may be read, nothing of them written.
+    virtual void interior(const SolverBlock& /*block*/, double /*time*/) {}
     /// Prepare the calls of `rhs` of a stage (collective). All ghosts are valid.
     virtual void before_rhs(double /*time*/) {}
     /// Set the derivatives of the evolved fields. All ghosts are valid.
@@ -170,6 +176,13 @@ class BlockSolver {
     /// Return areas and volumes of this rank's blocks, if the declaration says that they are used.
     [[nodiscard]] const Geometry& geometry() const;
 
+    /// Return whether ghosts of the evolved fields come from other ranks.
+    [[nodiscard]] bool receives_ghosts() const;
+
+    /// Make an output, declared with `is_shared`, the components of a field of the subclass from
+    /// `first` on; that field must outlive the solver's use. Called by `prepare_ranks`.
+    void share(std::string_view output, Field<double>& whole, int first);
+
     /// Return the counter of the messages that the subclass sends.
     [[nodiscard]] parallel::Traffic& counted_traffic();
 
@@ -178,7 +191,8 @@ class BlockSolver {
     struct Run;
     [[nodiscard]] Run& run() const;
     void advance(double dt);
-    void update(double time, bool output);
+    enum class Purpose { stage, assessment, output };
+    void update(double time, Purpose purpose);
     void evaluate(double time);
     void assess();
 

@@ -23,16 +23,29 @@ template <class T> class Field {
             for (const Stagger& stagger : all) {
                 const Box<3> own = staggered(decomposition.block(id).cells, stagger);
                 const Box<3> stored = own.grown(ghosts);
-                parts_.push_back({own, stored, values_of(allocated ? stored : Box<3>{})});
+                add(own, stored, allocated);
             }
+    }
+
+    /// Field of `components` components of another one, from `first` on, in the memory of that
+    /// field, which must outlive this one and not be moved.
+    Field(std::string name, Field& whole, int first, int components)
+        : spec_(whole.spec_), arrays_(whole.arrays_) {
+        spec_.name = std::move(name);
+        spec_.components = components;
+        for (Part& part : whole.parts_)
+            parts_.push_back(
+                {part.own, part.stored, values_of({}), part.data + part.stored.volume() * first});
     }
 
     /// Allocate the values if the field was made without: before that it has no views.
     void allocate() {
         if (allocated_)
             return;
-        for (Part& part : parts_)
+        for (Part& part : parts_) {
             part.values = values_of(part.stored);
+            part.data = part.values.data();
+        }
         allocated_ = true;
     }
 
@@ -47,11 +60,11 @@ template <class T> class Field {
     }
     [[nodiscard]] View<T> view(std::size_t block, std::size_t array = 0) {
         auto& part = parts_[block * arrays_ + array];
-        return {part.values.data(), part.stored, spec_.components};
+        return {part.data, part.stored, spec_.components};
     }
     [[nodiscard]] View<const T> view(std::size_t block, std::size_t array = 0) const {
         const auto& part = parts_[block * arrays_ + array];
-        return {part.values.data(), part.stored, spec_.components};
+        return {part.data, part.stored, spec_.components};
     }
 
   private:
@@ -59,14 +72,20 @@ template <class T> class Field {
         Box<3> own;
         Box<3> stored;
         parallel::AlignedArray<T> values;
+        T* data; ///< `values`, or part of another field's
     };
+    void add(const Box<3>& own, const Box<3>& stored, bool allocated) {
+        Part& part =
+            parts_.emplace_back(Part{own, stored, values_of(allocated ? stored : Box<3>{}), {}});
+        part.data = part.values.data();
+    }
     [[nodiscard]] parallel::AlignedArray<T> values_of(const Box<3>& stored) const {
         return parallel::AlignedArray<T>(
             static_cast<std::size_t>(stored.volume() * spec_.components));
     }
 
     FieldSpec spec_;
-    bool allocated_;
+    bool allocated_ = true;
     std::size_t arrays_ = 1;
     std::vector<Part> parts_;
 };

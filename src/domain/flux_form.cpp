@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/parts.hpp"
 #include "domain/persistent_messages.hpp"
 #include "parallel/aligned_array.hpp"
 #include "parallel/communicator.hpp"
@@ -140,16 +141,20 @@ class FluxForm::Implementation {
 
     void divergence(std::size_t local, const View<double>& derivative, const RowFlux& flux) {
         const Box<3>& cells = decomposition_.block(decomposition_.blocks_of(rank_)[local]).cells;
-        for (int axis = 0; axis < decomposition_.mesh().dimension(); ++axis)
-            add_axis(static_cast<std::size_t>(axis), local, cells, derivative, flux);
         const View<const double> volumes = geometry_.volumes(local);
-        for (int c = 0; c < components_; ++c)
-            for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
-                double* const row = &derivative(first, c);
-                const double* const volume = &volumes(first);
-                for (std::int64_t n = 0; n < size; ++n)
-                    row[n] /= volume[n];
-            });
+        for_numbered_parts(cells, [&](std::size_t number, const Box<3>& part) {
+            if (part.empty())
+                return;
+            for (int axis = 0; axis < decomposition_.mesh().dimension(); ++axis)
+                add_axis(static_cast<std::size_t>(axis), {local, number, part}, derivative, flux);
+            for (int c = 0; c < components_; ++c)
+                for_rows(part, [&](const Index<3>& first, std::int64_t size) {
+                    double* const row = &derivative(first, c);
+                    const double* const volume = &volumes(first);
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] /= volume[n];
+                });
+        });
     }
 
     void equalize(std::span<const View<double>> derivatives) {
@@ -247,9 +252,17 @@ class FluxForm::Implementation {
         }
     }
 
-    /// Add what flows into the cells of a block along an axis; the first axis sets the sum.
-    void add_axis(std::size_t axis, std::size_t local, const Box<3>& cells,
-                  const View<double>& derivative, const RowFlux& flux) {
+    /// Cells of a block whose derivatives one thread computes.
+    struct Part {
+        std::size_t block, number;
+        Box<3> cells;
+    };
+
+    /// Add what flows into cells along an axis; the first axis sets the sum. Parts compute the
+    /// fluxes through the sides between them twice.
+    void add_axis(std::size_t axis, const Part& part, const View<double>& derivative,
+                  const RowFlux& flux) {
+        const auto& [local, number, cells] = part;
         const std::size_t length = static_cast<std::size_t>(cells.extent(0)) + 1;
         const auto components = static_cast<std::size_t>(components_);
         std::array<std::vector<double>, 2> values;
@@ -260,16 +273,17 @@ class FluxForm::Implementation {
                 rows[r].push_back(values[r].data() + c * length);
         }
         if (axis == 0) {
-            for_rows(cells, [&](const Index<3>& first, std::int64_t size) {
-                flux(0, first, size + 1, rows[0].data());
-                keep(local, 0, first, size + 1, rows[0]);
-                for (std::size_t c = 0; c < components; ++c) {
-                    double* const out = &derivative(first, static_cast<int>(c));
-                    const double* const f = rows[0][c];
-                    for (std::int64_t n = 0; n < size; ++n)
-                        out[n] = f[n] - f[n + 1];
-                }
-            });
+            for_rows(cells,
+                     [&, local = local, number = number](const Index<3>& first, std::int64_t size) {
+                         flux(number, 0, first, size + 1, rows[0].data());
+                         keep(local, 0, first, size + 1, rows[0]);
+                         for (std::size_t c = 0; c < components; ++c) {
+                             double* const out = &derivative(first, static_cast<int>(c));
+                             const double* const f = rows[0][c];
+                             for (std::int64_t n = 0; n < size; ++n)
+                                 out[n] = f[n] - f[n + 1];
+                         }
+                     });
             return;
         }
         const std::size_t other = 3 - axis; // the outer loop
@@ -277,7 +291,7 @@ class FluxForm::Implementation {
         Index<3> first = cells.lower;
         for (first[other] = cells.lower[other]; first[other] < cells.upper[other]; ++first[other])
             for (first[axis] = cells.lower[axis]; first[axis] <= cells.upper[axis]; ++first[axis]) {
-                flux(axis, first, size, rows[1].data());
+                flux(number, axis, first, size, rows[1].data());
                 keep(local, axis, first, size, rows[1]);
                 if (first[axis] > cells.lower[axis]) {
                     const Index<3> below = moved(first, axis, -1);

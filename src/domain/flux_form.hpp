@@ -22,9 +22,10 @@ class FluxForm {
   public:
     /// Function that sets the fluxes through `size` sides of a row along i from `first` on, normal
     /// to `axis`: integrals over a side, positive towards ascending indices; that of component c
-    /// through the n-th side is `fluxes[c][n]`.
-    using RowFlux = std::function<void(std::size_t axis, const Index<3>& first, std::int64_t size,
-                                       double* const* fluxes)>;
+    /// through the n-th side is `fluxes[c][n]`. Calls with different `part`, which is less than
+    /// `parallel::thread_count()`, may run at the same time.
+    using RowFlux = std::function<void(std::size_t part, std::size_t axis, const Index<3>& first,
+                                       std::int64_t size, double* const* fluxes)>;
 
     /// Plan the exchange of fluxes across connections (collective). The geometry, the decomposition
     /// and `traffic` must outlive the object.
@@ -34,7 +35,8 @@ class FluxForm {
     FluxForm& operator=(const FluxForm&) = delete;
     ~FluxForm();
 
-    /// Set the derivative of all components on a block of this rank.
+    /// Set the derivative of all components on a block of this rank, by all threads. Its bits are
+    /// those of any number of threads.
     void divergence(std::size_t block, const View<double>& derivative, const RowFlux& flux);
 
     /// Change the derivatives of all blocks, which `divergence` has set, to equal fluxes on both

@@ -21,20 +21,25 @@ namespace uzushio::domain {
     return box;
 }
 
+/// Return the number of parts, each for one thread, into which work on so many indices is divided.
+[[nodiscard]] inline int part_count(std::int64_t indices) {
+    constexpr std::int64_t min_indices = 8192; // worth a thread
+    return static_cast<int>(
+        std::clamp<std::int64_t>(indices / min_indices, 1, parallel::thread_count()));
+}
+
 /// Call `call(result, n, part)` for the parts of each box n, in the order of the boxes on each
 /// thread of this rank; each thread has a result of its own, which begins as `Result{}`. Return the
 /// results, that of the lowest parts first. Small boxes have fewer threads. What a call writes no
 /// other one may read or write.
 template <class Result, class Call>
 std::vector<Result> results_of_parts(std::span<const Box<3>> boxes, Call&& call) {
-    constexpr std::int64_t min_indices = 8192; // worth a thread
     std::int64_t volume = 0;
     for (const Box<3>& box : boxes)
         volume += box.volume();
-    const int threads = parallel::thread_count();
-    const int count = static_cast<int>(std::clamp<std::int64_t>(volume / min_indices, 1, threads));
+    const int count = part_count(volume);
     std::vector<Result> results(static_cast<std::size_t>(count));
-    parallel::on_threads(threads, count, [&](int index) {
+    parallel::on_threads(parallel::thread_count(), count, [&](int index) {
         Result result{};
         for (std::size_t n = 0; n < boxes.size(); ++n)
             call(result, n, part_of(boxes[n], index, count));
@@ -53,6 +58,14 @@ template <class Call> void for_parts(std::span<const Box<3>> boxes, Call&& call)
 /// Call `call(part)` for the parts of one box.
 template <class Call> void for_parts(const Box<3>& box, Call&& call) {
     for_parts(std::span(&box, 1), [&](std::size_t, const Box<3>& part) { call(part); });
+}
+
+/// Call `call(number, part)` for the parts of one box, with the number of each.
+template <class Call> void for_numbered_parts(const Box<3>& box, Call&& call) {
+    const int count = part_count(box.volume());
+    parallel::on_threads(parallel::thread_count(), count, [&](int number) {
+        call(static_cast<std::size_t>(number), part_of(box, number, count));
+    });
 }
 
 /// Call `visit(first, size)` for the rows of a box as `for_rows`, on the threads of this rank.

@@ -93,4 +93,8 @@ int max_ghosts(const SolverDeclaration& declaration) {
     return ghosts;
 }
 
+int geometry_ghosts(const SolverDeclaration& declaration) {
+    return std::min(declaration.geometry_ghosts, max_ghosts(declaration));
+}
+
 } // namespace uzushio::domain

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct FieldDeclaration {
     std::string unit = "1";
     std::string description{};
     Conditions boundaries{};
+    bool is_shared = false; ///< whether an output is part of an array that the solver has anyway
 };
 
 /// Declaration of a solver: mesh, fields, and time integration scheme.
@@ -40,6 +42,8 @@ struct SolverDeclaration {
     bool stable_dt_reads_derived = false; ///< whether derived fields are computed before it
     bool uses_centres = true;             ///< whether `SolverBlock::centres` exists
     bool uses_geometry = false;           ///< whether areas and volumes exist
+    /// Ghost layers of areas and volumes, at most the maximum of the fields.
+    int geometry_ghosts = std::numeric_limits<int>::max();
     /// Boundary conditions of the mesh that `fill` applies to all evolved fields together.
     std::vector<std::string> patch_conditions{};
     /// Blocks along the axes of the only zone, one for each rank; zero: see `multiblock`.
@@ -72,5 +76,7 @@ exchange_groups(const SolverDeclaration& declaration);
 
 /// Return the maximum number of ghost layers of the fields.
 [[nodiscard]] int max_ghosts(const SolverDeclaration& declaration);
+/// Return the ghost layers of areas and volumes.
+[[nodiscard]] int geometry_ghosts(const SolverDeclaration& declaration);
 
 } // namespace uzushio::domain

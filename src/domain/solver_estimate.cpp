@@ -31,10 +31,12 @@ SolverEstimate estimate(const SolverDeclaration& declaration, const Decompositio
             if (declaration.uses_centres)
                 bytes += array_bytes(mesh, block, centres, max_ghosts(declaration));
             if (declaration.uses_geometry)
-                for (const FieldSpec& spec : {Geometry::area_spec(max_ghosts(declaration)),
-                                              Geometry::volume_spec(max_ghosts(declaration))})
+                for (const FieldSpec& spec : {Geometry::area_spec(geometry_ghosts(declaration)),
+                                              Geometry::volume_spec(geometry_ghosts(declaration))})
                     bytes += array_bytes(mesh, block, spec, spec.ghosts);
             for (const FieldDeclaration& field : declaration.fields) {
+                if (field.is_shared)
+                    continue;
                 bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);
                 if (is_evolved(field)) // derivative and register of the integrator
                     bytes += 2 * array_bytes(mesh, block, field.spec, 0);

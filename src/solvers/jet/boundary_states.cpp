@@ -122,7 +122,6 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
     const bool is_wall = condition.kind == Kind::slip_wall || is_no_slip(condition.kind);
     const domain::Face& face = patch.face();
     const View<const double> areas = patch.block.areas(face.axis);
-    const View<const double> centres = patch.block.centres();
     const double outward = face.is_upper() ? 1 : -1;
     std::vector<double> values(static_cast<std::size_t>(Conserved(gas.size()).count));
     domain::for_indices(patch.region.ghosts(layers), [&](const Index<3>& ghost) {
@@ -147,9 +146,11 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
             const Index<3> next = moved(inside, face.axis, face.is_upper() ? -1 : 1);
             const bool has_next = patch.region.zone_cells[face.axis] > 1;
             Vector position{};
-            for (std::size_t c = 0; c < 3; ++c) {
-                const double at = centres(inside, static_cast<int>(c));
-                position[c] = has_next ? 1.5 * at - 0.5 * centres(next, static_cast<int>(c)) : at;
+            if (condition.profile) {
+                position = patch.block.centre(inside);
+                const Vector beyond = has_next ? patch.block.centre(next) : position;
+                for (std::size_t c = 0; c < 3; ++c)
+                    position[c] = 1.5 * position[c] - 0.5 * beyond[c];
             }
             const bool is_extrapolated = has_next && (condition.kind == Kind::far_field ||
                                                       is_characteristic(condition.kind));

@@ -96,13 +96,11 @@ void check_boundaries(const JetParameters& flow, const domain::Decomposition& de
         const domain::BoundaryRegion& region = named.region;
         const domain::Face& face = region.patch.face;
         const View<const double> areas = geometry.areas(region.local, face.axis);
-        const View<const double> centres = blocks[region.local].centres();
         domain::for_indices(region.patch.layer(region.block.cells), [&](const Index<3>& cell) {
             const Index<3> side = face.is_upper() ? moved(cell, face.axis, 1) : cell;
             const double outward = face.is_upper() ? 1 : -1;
-            const Vector velocity =
-                state_at(condition, {centres(cell, 0), centres(cell, 1), centres(cell, 2)})
-                    .velocity;
+            const Vector centre = blocks[region.local].centre(cell);
+            const Vector velocity = state_at(condition, centre).velocity;
             double through = 0, area = 0, square = 0;
             for (int c = 0; c < 3; ++c) {
                 const double u = velocity[static_cast<std::size_t>(c)];
@@ -114,8 +112,8 @@ void check_boundaries(const JetParameters& flow, const domain::Decomposition& de
             if (is_wall ? std::abs(through) <= limit : through <= limit)
                 return;
             std::ostringstream text;
-            text << "boundary condition '" << named.condition << "': at (" << centres(cell, 0)
-                 << ", " << centres(cell, 1) << ", " << centres(cell, 2) << ") of zone '"
+            text << "boundary condition '" << named.condition << "': at (" << centre[0] << ", "
+                 << centre[1] << ", " << centre[2] << ") of zone '"
                  << decomposition.mesh().zone(region.block.zone).name << "' the velocity "
                  << (is_wall ? "of the wall has a part along its normal; walls move along "
                                "themselves alone"

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include "domain/box_set.hpp"
+#include "domain/parts.hpp"
 #include "parallel/compensated_sum.hpp"
 #include "solvers/jet/boundary_states.hpp"
 #include "solvers/jet/checks.hpp"
@@ -21,6 +23,18 @@ using domain::FieldKind;
 using domain::SolverBlock;
 
 constexpr const char* conserved_name = "conserved";
+
+/// Outputs that are primitive variables, with their first component.
+constexpr std::array<std::pair<const char*, int>, 4> shared_outputs{
+    {{"density", Primitive::density},
+     {"velocity", Primitive::u},
+     {"pressure", Primitive::pressure},
+     {"temperature", Primitive::temperature}}};
+
+bool is_shared(std::string_view output) {
+    return std::any_of(shared_outputs.begin(), shared_outputs.end(),
+                       [&](const auto& shared) { return shared.first == output; });
+}
 
 /// Return the name of the field of a species.
 std::string fraction_name(const Species& species) { return std::string("Y_").append(species.name); }
@@ -48,8 +62,7 @@ double damping(const Sponge& sponge, const Vector& position) {
 } // namespace
 
 JetSolver::JetSolver(JetParameters flow)
-    : flow_(std::move(flow)), convection_(flow_), diffusion_(flow_),
-      ghosts_(Convection::ghosts(flow_)) {
+    : flow_(std::move(flow)), ghosts_(Convection::ghosts(flow_)) {
     check(flow_, ghosts_);
     for (const auto& [name, condition] : flow_.conditions)
         has_wall_models_ = has_wall_models_ || has_wall_model(condition.kind);
@@ -61,7 +74,9 @@ domain::SolverDeclaration JetSolver::declare() const {
     declaration.mesh = flow_.mesh;
     declaration.scheme = domain::TimeScheme::ssp_rk3;
     declaration.reach = domain::Reach::edges;
+    declaration.uses_centres = has_wall_models_;
     declaration.uses_geometry = true;
+    declaration.geometry_ghosts = 1;
     declaration.stable_dt_reads_derived = flow_.subgrid != Subgrid::none; // ghosts
     for (const auto& [name, condition] : flow_.conditions)
         declaration.patch_conditions.push_back(name);
@@ -72,6 +87,7 @@ domain::SolverDeclaration JetSolver::declare() const {
         added.spec = {name, components, ghosts};
         added.kind = kind;
         added.description = description;
+        added.is_shared = is_shared(name);
     };
     field(conserved_name, Conserved(gas.size()).count, FieldKind::evolved,
           "partial densities, momentum, total energy per volume");
@@ -98,6 +114,20 @@ void JetSolver::prepare_ranks() {
     for (std::size_t b = 0; b < blocks(); ++b)
         all_blocks.push_back(block(b));
     check_boundaries(flow_, all, rank(), geometry(), all_blocks);
+    damped_.resize(blocks());
+    for (const auto& [name, first] : shared_outputs)
+        share(name, *primitive_, first);
+}
+
+void JetSolver::prepare(const SolverBlock& block) {
+    if (flow_.sponges.empty())
+        return;
+    domain::for_indices(block.cells(), [&](const Index<3>& cell) {
+        const Vector centre = block.centre(cell);
+        for (std::size_t s = 0; s < flow_.sponges.size(); ++s)
+            if (const double rate = damping(flow_.sponges[s], centre); rate > 0)
+                damped_[block.local()].push_back({cell, s, rate});
+    });
 }
 
 void JetSolver::initial(const SolverBlock&) {
@@ -152,17 +182,44 @@ void JetSolver::fill(const domain::SolverPatch& patch, double) {
                 patch.block.field(conserved_name), ghosts_);
 }
 
+void JetSolver::update_primitives(const SolverBlock& block, const Box<3>& cells) {
+    const View<const double> conserved = block.field(conserved_name);
+    const View<double> primitive = primitive_->view(block.local());
+    domain::for_parts(
+        cells, [&](const Box<3>& part) { set_primitives(flow_.gas, conserved, part, primitive); });
+}
+
+void JetSolver::update_transport(const SolverBlock& block, const Box<3>& cells) {
+    const FlowBlock flow = flow_block(block);
+    const View<double> transport = transport_->view(block.local());
+    domain::for_parts(cells, [&](const Box<3>& part) {
+        set_transport(flow_.gas, flow, part, transport);
+    });
+}
+
+void JetSolver::interior(const SolverBlock& block, double) {
+    if (receives_ghosts())
+        update_primitives(block, block.cells());
+}
+
 void JetSolver::before_rhs(double) {
+    while (kernels_.size() < static_cast<std::size_t>(parallel::thread_count()))
+        kernels_.push_back({Convection(flow_), Diffusion(flow_)});
     for (std::size_t b = 0; b < blocks(); ++b) {
         const SolverBlock target = block(b);
         const View<double> view = primitive_->view(b);
-        set_primitives(flow_.gas, target.field(conserved_name), view.box(), view);
+        domain::BoxSet<3> left{view.box()};
+        if (receives_ghosts())
+            domain::subtract(left, target.cells());
+        for (const Box<3>& cells : left)
+            update_primitives(target, cells);
         if (flow_.gas.transport)
-            set_transport(flow_.gas, flow_block(target), transport_->view(b).box(),
-                          transport_->view(b));
+            update_transport(target, transport_->view(b).box());
         if (flow_.scheme == Scheme::hybrid) {
             const View<double> sensor = sensor_->view(b);
-            set_sensor(flow_, flow_block(target), sensor.box(), sensor);
+            const FlowBlock flow = flow_block(target);
+            domain::for_parts(sensor.box(),
+                              [&](const Box<3>& part) { set_sensor(flow_, flow, part, sensor); });
         }
     }
 }
@@ -175,12 +232,14 @@ void JetSolver::rhs(const SolverBlock& block, double) {
     const bool diffuses = Diffusion::is_needed(flow_);
     form_->divergence(
         block.local(), derivative,
-        [&](std::size_t axis, const Index<3>& first, std::int64_t size, double* const* fluxes) {
+        [&](std::size_t number, std::size_t axis, const Index<3>& first, std::int64_t size,
+            double* const* fluxes) {
+            Kernels& kernels = kernels_[number];
             const SideRow row{axis, first, size};
-            convection_.set(flow, row, fluxes);
-            close_walls(block, flow, row, fluxes);
+            kernels.convection.set(flow, row, fluxes);
+            close_walls(kernels.convection, block, flow, row, fluxes);
             if (diffuses)
-                diffusion_.add(flow, row, fluxes);
+                kernels.diffusion.add(flow, row, fluxes);
             if (has_wall_models_)
                 visit_sides(block, row, fluxes,
                             [&](const PatchCondition& condition, const domain::Face& face,
@@ -193,8 +252,8 @@ void JetSolver::rhs(const SolverBlock& block, double) {
     add_sources(block, derivative);
 }
 
-void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, const SideRow& row,
-                            double* const* fluxes) {
+void JetSolver::close_walls(Convection& convection, const SolverBlock& block, const FlowBlock& flow,
+                            const SideRow& row, double* const* fluxes) const {
     if (flow_.scheme == Scheme::keep)
         return;
     visit_sides(block, row, fluxes,
@@ -206,7 +265,7 @@ void JetSolver::close_walls(const SolverBlock& block, const FlowBlock& flow, con
                     const bool is_wall =
                         !has_state(kind) && kind != PatchCondition::Kind::supersonic_outflow;
                     if (is_characteristic(kind) || (is_wall && is_asymmetric))
-                        convection_.set_keep(flow, part, closed);
+                        convection.set_keep(flow, part, closed);
                 });
 }
 
@@ -258,32 +317,28 @@ void JetSolver::add_sources(const SolverBlock& block, const View<double>& deriva
     const View<const double> primitive = primitive_->view(block.local());
     const Vector& force = flow_.acceleration;
     if (force != Vector{})
-        domain::for_indices(block.cells(), [&](const Index<3>& cell) {
-            const double rho = primitive(cell, Primitive::density);
-            double work = 0;
-            for (int c = 0; c < 3; ++c) {
-                const double f = rho * force[static_cast<std::size_t>(c)];
-                derivative(cell, at.momentum + c) += f;
-                work += f * primitive(cell, c);
-            }
-            derivative(cell, at.energy) += work;
+        domain::for_parts(block.cells(), [&](const Box<3>& part) {
+            domain::for_indices(part, [&](const Index<3>& cell) {
+                const double rho = primitive(cell, Primitive::density);
+                double work = 0;
+                for (int c = 0; c < 3; ++c) {
+                    const double f = rho * force[static_cast<std::size_t>(c)];
+                    derivative(cell, at.momentum + c) += f;
+                    work += f * primitive(cell, c);
+                }
+                derivative(cell, at.energy) += work;
+            });
         });
-    if (flow_.sponges.empty())
-        return;
-    const View<const double> centres = block.centres();
-    std::vector<double> target(static_cast<std::size_t>(at.count));
+    std::vector<std::vector<double>> targets;
     for (const Sponge& sponge : flow_.sponges) {
+        auto& target = targets.emplace_back(static_cast<std::size_t>(at.count));
         conserve(flow_.gas, sponge.state, target);
-        domain::for_indices(block.cells(), [&](const Index<3>& cell) {
-            const double rate =
-                damping(sponge, {centres(cell, 0), centres(cell, 1), centres(cell, 2)});
-            if (rate == 0)
-                return;
-            for (int c = 0; c < at.count; ++c)
-                derivative(cell, c) -=
-                    rate * (conserved(cell, c) - target[static_cast<std::size_t>(c)]);
-        });
     }
+    for (const DampedCell& damped : damped_[block.local()])
+        for (int c = 0; c < at.count; ++c)
+            derivative(damped.cell, c) -=
+                damped.rate *
+                (conserved(damped.cell, c) - targets[damped.sponge][static_cast<std::size_t>(c)]);
 }
 
 void JetSolver::derive(const SolverBlock& block, std::string_view field, double) {
@@ -291,21 +346,9 @@ void JetSolver::derive(const SolverBlock& block, std::string_view field, double)
     const View<const double> conserved = block.field(conserved_name);
     const View<double> primitive = primitive_->view(block.local());
     if (field == "density") // the first output
-        set_primitives(flow_.gas, conserved, block.cells(), primitive);
-    const auto copy = [&](int first) {
-        domain::for_indices(block.cells(), [&](const Index<3>& at) {
-            for (int c = 0; c < out.components(); ++c)
-                out(at, c) = primitive(at, first + c);
-        });
-    };
-    if (field == "density")
-        return copy(Primitive::density);
-    if (field == "velocity")
-        return copy(Primitive::u);
-    if (field == "pressure")
-        return copy(Primitive::pressure);
-    if (field == "temperature")
-        return copy(Primitive::temperature);
+        update_primitives(block, block.cells());
+    if (is_shared(field))
+        return;
     if (field == "mach") {
         domain::for_indices(block.cells(), [&](const Index<3>& at) {
             double square = 0;
@@ -327,26 +370,25 @@ void JetSolver::derive(const SolverBlock& block, std::string_view field, double)
 double JetSolver::stable_dt(const SolverBlock& block) { return limit(block).step; }
 
 JetSolver::Limit JetSolver::limit(const SolverBlock& block) {
-    const View<const double> conserved = block.field(conserved_name);
-    const View<double> primitive = primitive_->view(block.local());
+    const View<const double> primitive = primitive_->view(block.local());
     const bool has_eddies = flow_.subgrid != Subgrid::none;
-    set_primitives(flow_.gas, conserved, has_eddies ? primitive.box() : block.cells(), primitive);
+    update_primitives(block, has_eddies ? primitive.box() : block.cells());
     if (first_impossible(block))
         return {std::numeric_limits<double>::quiet_NaN(), block.cells().lower};
     const FlowBlock flow = flow_block(block);
     if (flow_.gas.transport)
-        set_transport(flow_.gas, flow, block.cells(), transport_->view(block.local()));
+        update_transport(block, block.cells());
     const View<const double> volumes = block.volumes();
-    const View<const double> centres = block.centres();
-    double fastest = 0;
-    Index<3> cell = block.cells().lower;
+    std::array<View<const double>, 3> sides;
+    for (int a = 0; a < flow_.mesh->dimension(); ++a)
+        sides[static_cast<std::size_t>(a)] = block.areas(static_cast<std::size_t>(a));
     const auto axes = static_cast<std::size_t>(flow_.mesh->dimension());
     const bool diffuses = Diffusion::is_needed(flow_);
-    domain::for_indices(block.cells(), [&](const Index<3>& at) {
+    const auto rate_at = [&](const Index<3>& at) {
         const double sound = sound_speed(primitive, at);
         double rate = 0, squares = 0, acceleration = 0;
         for (std::size_t a = 0; a < axes; ++a) {
-            const View<const double> areas = block.areas(a);
+            const View<const double>& areas = sides[a];
             const Index<3> above = moved(at, a, 1);
             double through = 0, square = 0, force = 0;
             for (std::size_t c = 0; c < 3; ++c) {
@@ -374,28 +416,52 @@ JetSolver::Limit JetSolver::limit(const SolverBlock& block) {
             }
             rate += 2 * fastest_diffusion * squares / (volumes(at) * volumes(at));
         }
-        for (const Sponge& sponge : flow_.sponges)
-            rate += damping(sponge, {centres(at, 0), centres(at, 1), centres(at, 2)});
-        if (rate > fastest) {
-            fastest = rate;
-            cell = at;
+        return rate;
+    };
+    struct Fastest {
+        double rate = 0;
+        Index<3> cell{};
+        void add(double other, const Index<3>& at) {
+            if (other > rate)
+                *this = {other, at};
         }
-    });
-    return {1 / fastest, cell};
+    };
+    Fastest fastest{0, block.cells().lower};
+    for (const Fastest& of_part : domain::results_of_parts<Fastest>(
+             std::span(&block.cells(), 1), [&](Fastest& result, std::size_t, const Box<3>& part) {
+                 domain::for_indices(part,
+                                     [&](const Index<3>& at) { result.add(rate_at(at), at); });
+             }))
+        fastest.add(of_part.rate, of_part.cell);
+    const std::vector<DampedCell>& damped = damped_[block.local()];
+    double damping = 0; // in a cell, by the sponges so far
+    for (std::size_t n = 0; n < damped.size(); ++n) {
+        const bool is_same = n > 0 && damped[n].cell == damped[n - 1].cell;
+        damping = damped[n].rate + (is_same ? damping : 0);
+        fastest.add(rate_at(damped[n].cell) + damping, damped[n].cell);
+    }
+    return {1 / fastest.rate, fastest.cell};
 }
 
 /// Return the first cell of a block with a state that cannot be.
 std::optional<Index<3>> JetSolver::first_impossible(const SolverBlock& block) const {
     const View<const double> primitive = std::as_const(*primitive_).view(block.local());
-    std::optional<Index<3>> first;
-    domain::for_indices(block.cells(), [&](const Index<3>& at) {
+    const auto find = [&](std::optional<Index<3>>& first, const Index<3>& at) {
         const bool possible = primitive(at, Primitive::density) > 0 &&
                               primitive(at, Primitive::pressure) > 0 &&
                               std::isfinite(primitive(at, Primitive::internal_energy));
         if (!possible && !first)
             first = at;
-    });
-    return first;
+    };
+    const auto found = domain::results_of_parts<std::optional<Index<3>>>(
+        std::span(&block.cells(), 1),
+        [&](std::optional<Index<3>>& first, std::size_t, const Box<3>& part) {
+            domain::for_indices(part, [&](const Index<3>& at) { find(first, at); });
+        });
+    for (const auto& first : found)
+        if (first)
+            return first;
+    return std::nullopt;
 }
 
 std::string JetSolver::impossible_state() const {
@@ -411,10 +477,10 @@ std::string JetSolver::impossible_state() const {
 
 std::string JetSolver::state_text(const SolverBlock& block, const Index<3>& at) const {
     const View<const double> primitive = std::as_const(*primitive_).view(block.local());
-    const View<const double> centres = block.centres();
+    const Vector centre = block.centre(at);
     std::ostringstream text;
     text << "zone '" << block.zone().name << "', cell " << index_text(at) << " at ("
-         << centres(at, 0) << ", " << centres(at, 1) << ", " << centres(at, 2) << "): density "
+         << centre[0] << ", " << centre[1] << ", " << centre[2] << "): density "
          << primitive(at, Primitive::density) << ", pressure "
          << primitive(at, Primitive::pressure);
     return text.str();

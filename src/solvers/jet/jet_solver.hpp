@@ -48,8 +48,10 @@ class JetSolver : public domain::BlockSolver {
   protected:
     [[nodiscard]] domain::SolverDeclaration declare() const override;
     void prepare_ranks() override;
+    void prepare(const domain::SolverBlock& block) override;
     void initial(const domain::SolverBlock& block) override;
     void fill(const domain::SolverPatch& patch, double time) override;
+    void interior(const domain::SolverBlock& block, double time) override;
     void before_rhs(double time) override;
     void rhs(const domain::SolverBlock& block, double time) override;
     void after_rhs(double time) override;
@@ -72,19 +74,33 @@ class JetSolver : public domain::BlockSolver {
     /// Replace the convective fluxes of a row at isothermal walls, and at walls of zones thinner
     /// than the ghosts, by the pressure: values beyond them that are no mirror images would let an
     /// upwind flux pass.
-    void close_walls(const domain::SolverBlock& block, const FlowBlock& flow, const SideRow& row,
-                     double* const* fluxes);
+    void close_walls(Convection& convection, const domain::SolverBlock& block,
+                     const FlowBlock& flow, const SideRow& row, double* const* fluxes) const;
     /// Call a function for the sides of a row that lie in patches, with their fluxes.
     using SideVisit = std::function<void(const PatchCondition&, const domain::Face&, const SideRow&,
                                          double* const*)>;
     void visit_sides(const domain::SolverBlock& block, const SideRow& row, double* const* fluxes,
                      const SideVisit& visit) const;
+    void update_primitives(const domain::SolverBlock& block, const Box<3>& cells);
+    void update_transport(const domain::SolverBlock& block, const Box<3>& cells);
     void add_sources(const domain::SolverBlock& block, const View<double>& derivative) const;
     [[nodiscard]] std::optional<Index<3>> first_impossible(const domain::SolverBlock& block) const;
 
+    /// Cell in a sponge.
+    struct DampedCell {
+        Index<3> cell;
+        std::size_t sponge;
+        double rate;
+    };
+    /// Kernels with arrays of their own, for one thread.
+    struct Kernels {
+        Convection convection;
+        Diffusion diffusion;
+    };
+
     JetParameters flow_;
-    Convection convection_;
-    Diffusion diffusion_;
+    std::vector<Kernels> kernels_;
+    std::vector<std::vector<DampedCell>> damped_; ///< by block, in the order of the cells
     int ghosts_;
     bool has_wall_models_ = false;
     std::optional<domain::Field<double>> primitive_, sensor_, transport_;
