@@ -2,9 +2,10 @@
 
 [mpiexec -n 2] python validation/jet.py [--only sod shu-osher taylor-green mach-disk] [--quick]
 
-Prints a table and updates docs/validation/jet.csv. Shock tubes take seconds, the jet a quarter of
-an hour and the Taylor-Green vortex half an hour on one core; --quick uses half of the cells along
-each axis.
+Prints a table and updates docs/validation/jet.csv after each case. Shock tubes take seconds, the
+jet and the Taylor-Green vortex a quarter of an hour each on one free core; --quick uses half of the
+cells along each axis. These two say how far they are, and a run that was stopped continues on the
+same number of ranks from its last line; --again begins anew.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +26,9 @@ from rich.table import Table
 from uzushio.solvers.jet.case import JetCase
 from uzushio.solvers.jet.solver import JetSolver
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "jet.csv"
+ROOT = Path(__file__).parents[1]
+OUTPUT = ROOT / "docs" / "validation" / "jet.csv"
+STATES = ROOT / "build" / "validation-jet"  # of cases that were stopped
 COMM = MPI.COMM_WORLD
 GAMMA = 1.4
 #: Sod's shock tube: pressure and velocity between the waves, densities beside the contact, and the
@@ -80,6 +84,37 @@ def advance(solver: JetSolver, end: float) -> None:
     """Advance to a time (collective)."""
     while solver.time < end * (1 - 1e-12):
         solver.step(end - solver.time)
+
+
+def series(
+    case: str, solver: JetSolver, ends: Sequence[float], measure: Callable[[], float], unit: str
+) -> list[float]:
+    """Advance to each time and return what is measured there (collective).
+
+    The state is kept after each time, and a later call continues from it.
+    """
+    file = STATES / f"{case}-{COMM.rank}-of-{COMM.size}.npz"
+    blocks = range(len(solver.core.blocks()))
+    fields = [solver.core.values("conserved", block) for block in blocks]
+    measured: list[float] = []
+    kept = dict(np.load(file)) if file.exists() else {}
+    # A run may have been stopped while some ranks had written: then all begin anew.
+    if len(set(COMM.allgather(len(kept.get("measured", ()))))) == 1 and kept:
+        for block in blocks:
+            fields[block][...] = kept[f"block-{block}"]
+        measured = kept["measured"].tolist()
+        solver.core.resume(float(kept["time"]))
+        solver.time = solver.core.time
+    for end in ends[len(measured) :]:
+        advance(solver, end)
+        measured.append(measure())
+        say(f"{case}: time {end:.2f} of {ends[-1]:.2f}, {unit} {measured[-1]:.6f}")
+        STATES.mkdir(parents=True, exist_ok=True)
+        states = {f"block-{block}": fields[block] for block in blocks}
+        part = file.with_suffix(".part.npz")
+        np.savez(part, measured=measured, time=solver.time, **states)
+        part.replace(file)
+    return measured
 
 
 def line(solver: JetSolver, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -183,17 +218,17 @@ def taylor_green(quick: bool) -> Iterator[Figure]:
         time={"end": 10.0, "cfl": 0.9},
     )
     volume = (2 * np.pi) ** 3
-    times, energies = [0.0], [float(solver.core.integrals()[-2]) / volume]
-    for end in np.arange(0.25, 10.51, 0.25):
-        advance(solver, end)
-        times.append(solver.time)
-        energies.append(float(solver.core.integrals()[-2]) / volume)
-        say(f"Taylor-Green: t = {end:.2f}, kinetic energy {energies[-1]:.6f}")
+
+    def energy() -> float:
+        return float(solver.core.integrals()[-2]) / volume
+
+    times = np.arange(0.0, 10.51, 0.25)
+    energies = series(f"taylor-green-{cells}", solver, times, energy, "kinetic energy")
     dissipation = -np.gradient(energies, times)
     peak = int(dissipation.argmax())
     size = f"{cells}³"
     yield Figure("Taylor-Green", size, "keep", "peak", float(dissipation[peak]), TAYLOR_GREEN[0])
-    yield Figure("Taylor-Green", size, "keep", "its time", times[peak], TAYLOR_GREEN[1])
+    yield Figure("Taylor-Green", size, "keep", "its time", float(times[peak]), TAYLOR_GREEN[1])
 
 
 def mach_disk(quick: bool) -> Iterator[Figure]:
@@ -231,11 +266,9 @@ def mach_disk(quick: bool) -> Iterator[Figure]:
             "outflow": {"type": "far_field", "state": "rest"},
         },
     )
-    disks = []
-    for end in np.arange(6.0, 12.1, 0.5):
-        advance(solver, end)
-        disks.append(_disk(solver))
-        say(f"Mach disk: t = {end:.1f}, at {disks[-1]:.3f} diameters")
+    times = np.arange(0.5, 12.1, 0.5)
+    disks = series(f"mach-disk-{fine}", solver, times, lambda: _disk(solver), "at diameter")
+    disks = disks[11:]  # from time 6 on
     cells = f"{sum(int(np.prod(zone['cells'])) for zone in solver.core.zones()):,}"
     reference = MACH_DISK * math.sqrt(ratio)
     yield Figure("Mach disk", cells, "hybrid", "x/D", float(np.mean(disks)), reference)
@@ -278,27 +311,43 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--quick", action="store_true", help="half of the cells along each axis")
+    parser.add_argument("--again", action="store_true", help="begin stopped cases anew")
     options = parser.parse_args()
-    figures = [figure for name in options.only for figure in CASES[name](options.quick)]
-    if COMM.rank != 0:
-        return
+    if options.again and COMM.rank == 0:
+        shutil.rmtree(STATES, ignore_errors=True)
+    COMM.barrier()
+    figures: list[Figure] = []
+    for name in options.only:
+        computed = list(CASES[name](options.quick))
+        figures += computed
+        if COMM.rank == 0 and not options.quick:
+            store(computed)
+    if COMM.rank == 0:
+        show(figures)
+
+
+def show(figures: Sequence[Figure]) -> None:
+    """Print a table."""
     table = Table("case", "cells", "scheme", "quantity", "value", "reference", "deviation %")
     for figure in figures:
         row = (*figure[:4], f"{figure.value:.5g}", f"{figure.reference:.5g}")
         table.add_row(*row, f"{figure.deviation:+.2f}")
     Console().print(table)
+
+
+def store(figures: Sequence[Figure]) -> None:
+    """Replace the figures of the same cases in the file."""
     kept: dict[tuple[str, ...], list[str]] = {}
     if OUTPUT.exists():
         with OUTPUT.open(encoding="utf-8") as file:
             kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
-    if not options.quick:
-        for figure in figures:
-            values = (f"{value:.6g}" for value in (*figure[4:], figure.deviation))
-            kept[figure[:4]] = [*figure[:4], *values]
-        with OUTPUT.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([*Figure._fields, "deviation_percent"])
-            writer.writerows(kept.values())
+    for figure in figures:
+        values = (f"{value:.6g}" for value in (*figure[4:], figure.deviation))
+        kept[figure[:4]] = [*figure[:4], *values]
+    with OUTPUT.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Figure._fields, "deviation_percent"])
+        writer.writerows(kept.values())
 
 
 if __name__ == "__main__":

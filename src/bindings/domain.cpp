@@ -340,15 +340,31 @@ class PythonSolver : public domain::BlockSolver {
 
     PythonSolver(domain::SolverDeclaration declaration, Work initial, TimedWork rhs,
                  std::function<double(SolverBlock)> stable_dt,
-                 std::function<void(SolverBlock, std::string, double)> derive)
+                 std::function<void(SolverBlock, std::string, double)> derive, Work prepare,
+                 std::function<void(double)> before_rhs,
+                 std::function<void(double, double)> project)
         : declared_(std::move(declaration)), initial_(std::move(initial)), rhs_(std::move(rhs)),
-          stable_dt_(std::move(stable_dt)), derive_(std::move(derive)) {}
+          stable_dt_(std::move(stable_dt)), derive_(std::move(derive)),
+          prepare_(std::move(prepare)), before_rhs_(std::move(before_rhs)),
+          project_(std::move(project)) {}
 
   protected:
     [[nodiscard]] domain::SolverDeclaration declare() const override { return declared_; }
     void initial(const SolverBlock& block) override { initial_(block); }
     void derive(const SolverBlock& block, std::string_view field, double time) override {
         derive_(block, std::string(field), time);
+    }
+    void prepare(const SolverBlock& block) override {
+        if (prepare_)
+            prepare_(block);
+    }
+    void before_rhs(double time) override {
+        if (before_rhs_)
+            before_rhs_(time);
+    }
+    void project(double time, double dt) override {
+        if (project_)
+            project_(time, dt);
     }
     void rhs(const SolverBlock& block, double time) override { rhs_(block, time); }
     double stable_dt(const SolverBlock& block) override { return stable_dt_(block); }
@@ -359,6 +375,9 @@ class PythonSolver : public domain::BlockSolver {
     TimedWork rhs_;
     std::function<double(SolverBlock)> stable_dt_;
     std::function<void(SolverBlock, std::string, double)> derive_;
+    Work prepare_;
+    std::function<void(double)> before_rhs_;
+    std::function<void(double, double)> project_;
 };
 
 } // namespace

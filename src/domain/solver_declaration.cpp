@@ -93,8 +93,14 @@ int max_ghosts(const SolverDeclaration& declaration) {
     return ghosts;
 }
 
-int geometry_ghosts(const SolverDeclaration& declaration) {
-    return std::min(declaration.geometry_ghosts, max_ghosts(declaration));
+int geometry_ghosts(const SolverDeclaration& declaration, const Decomposition& decomposition) {
+    const int ghosts = max_ghosts(declaration);
+    const auto axes = static_cast<std::size_t>(declaration.mesh->dimension());
+    for (const Block& block : decomposition.blocks())
+        for (std::size_t a = 0; a < axes; ++a)
+            if (block.cells.extent(a) < ghosts)
+                return ghosts;
+    return std::min(declaration.geometry_ghosts, ghosts);
 }
 
 } // namespace uzushio::domain

@@ -42,7 +42,7 @@ struct SolverDeclaration {
     bool stable_dt_reads_derived = false; ///< whether derived fields are computed before it
     bool uses_centres = true;             ///< whether `SolverBlock::centres` exists
     bool uses_geometry = false;           ///< whether areas and volumes exist
-    /// Ghost layers of areas and volumes, at most the maximum of the fields.
+    /// Ghost layers of areas and volumes, at most the maximum of the fields; see `geometry_ghosts`.
     int geometry_ghosts = std::numeric_limits<int>::max();
     /// Boundary conditions of the mesh that `fill` applies to all evolved fields together.
     std::vector<std::string> patch_conditions{};
@@ -76,7 +76,9 @@ exchange_groups(const SolverDeclaration& declaration);
 
 /// Return the maximum number of ghost layers of the fields.
 [[nodiscard]] int max_ghosts(const SolverDeclaration& declaration);
-/// Return the ghost layers of areas and volumes.
-[[nodiscard]] int geometry_ghosts(const SolverDeclaration& declaration);
+/// Return the ghost layers of areas and volumes: those declared, or the fields' if a block has fewer
+/// cells than these, and so ghosts beyond boundaries that it does not touch.
+[[nodiscard]] int geometry_ghosts(const SolverDeclaration& declaration,
+                                  const Decomposition& decomposition);
 
 } // namespace uzushio::domain

@@ -23,6 +23,7 @@ SolverEstimate estimate(const SolverDeclaration& declaration, const Decompositio
     result.blocks = static_cast<int>(decomposition.blocks().size());
     result.imbalance = decomposition.imbalance();
     const FieldSpec centres{"position", 3, 0};
+    const int ghosts_of_geometry = geometry_ghosts(declaration, decomposition);
     for (int rank = 0; rank < decomposition.ranks(); ++rank) {
         std::int64_t cells = 0, bytes = 0;
         for (const int id : decomposition.blocks_of(rank)) {
@@ -31,8 +32,8 @@ SolverEstimate estimate(const SolverDeclaration& declaration, const Decompositio
             if (declaration.uses_centres)
                 bytes += array_bytes(mesh, block, centres, max_ghosts(declaration));
             if (declaration.uses_geometry)
-                for (const FieldSpec& spec : {Geometry::area_spec(geometry_ghosts(declaration)),
-                                              Geometry::volume_spec(geometry_ghosts(declaration))})
+                for (const FieldSpec& spec : {Geometry::area_spec(ghosts_of_geometry),
+                                              Geometry::volume_spec(ghosts_of_geometry)})
                     bytes += array_bytes(mesh, block, spec, spec.ghosts);
             for (const FieldDeclaration& field : declaration.fields) {
                 if (field.is_shared)

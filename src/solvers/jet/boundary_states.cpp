@@ -129,6 +129,8 @@ void fill_ghosts(const Gas& gas, const PatchCondition& condition, const domain::
         Index<3> side = ghost, inside = ghost;
         side[face.axis] = plane;
         inside[face.axis] = face.is_upper() ? plane - 1 : plane;
+        for (std::size_t a = 0; a < 3; ++a) // kernels read no edges beyond the ghosts of areas
+            side[a] = std::clamp(side[a], areas.box().lower[a], areas.box().upper[a] - 1);
         Vector normal{};
         for (std::size_t c = 0; c < 3; ++c)
             normal[c] = outward * areas(side, static_cast<int>(c));
