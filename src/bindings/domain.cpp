@@ -421,8 +421,10 @@ void bind_domain(nb::module_& module) {
     bind_block_solver<PythonSolver>(module, "BlockSolver")
         .def(nb::init<domain::SolverDeclaration, PythonSolver::Work, PythonSolver::TimedWork,
                       std::function<double(SolverBlock)>,
-                      std::function<void(SolverBlock, std::string, double)>>(),
-             "declaration"_a, "initial"_a, "rhs"_a, "stable_dt"_a, "derive"_a);
+                      std::function<void(SolverBlock, std::string, double)>, PythonSolver::Work,
+                      std::function<void(double)>, std::function<void(double, double)>>(),
+             "declaration"_a, "initial"_a, "rhs"_a, "stable_dt"_a, "derive"_a,
+             "prepare"_a = nb::none(), "before_rhs"_a = nb::none(), "project"_a = nb::none());
 }
 
 } // namespace uzushio::bindings

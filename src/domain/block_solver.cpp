@@ -95,7 +95,8 @@ struct BlockSolver::Run {
         if (declaration.uses_centres)
             set_centres(declaration);
         if (declaration.uses_geometry)
-            geometry.emplace(comm.get(), decomposition, comm.rank(), geometry_ghosts(declaration, decomposition));
+            geometry.emplace(comm.get(), decomposition, comm.rank(),
+                             geometry_ghosts(declaration, decomposition));
         for (NamedRegion& named :
              boundary_regions(decomposition, comm.rank(), max_ghosts(declaration)))
             if (is_patch_condition(declaration, named.condition))

@@ -76,8 +76,8 @@ exchange_groups(const SolverDeclaration& declaration);
 
 /// Return the maximum number of ghost layers of the fields.
 [[nodiscard]] int max_ghosts(const SolverDeclaration& declaration);
-/// Return the ghost layers of areas and volumes: those declared, or the fields' if a block has fewer
-/// cells than these, and so ghosts beyond boundaries that it does not touch.
+/// Return the ghost layers of areas and volumes: those declared, or the fields' if a block has
+/// fewer cells than these, and so ghosts beyond boundaries that it does not touch.
 [[nodiscard]] int geometry_ghosts(const SolverDeclaration& declaration,
                                   const Decomposition& decomposition);
 

@@ -148,3 +148,25 @@ def test_mistakes_in_a_declaration_are_named() -> None:
         Field("u", centring="middle")
     with pytest.raises(ValueError, match="'euler'"):
         Declaration(mesh, [], scheme="euler")
+
+
+def test_hooks_are_called_in_the_order_of_a_step() -> None:
+    calls: list[tuple[str, float]] = []
+    zone = box()
+    connect_periodic(zone, "i", (4, 0, 0))
+    made = _core.domain.BlockSolver(
+        Declaration(Mesh([zone]), [Field("u")]),
+        lambda block: calls.append(("initial", block.number)),
+        lambda block, time: calls.append(("rhs", time)),
+        lambda block: 0.5,
+        lambda block, name, time: None,
+        prepare=lambda block: calls.append(("prepare", block.number)),
+        before_rhs=lambda time: calls.append(("before_rhs", time)),
+        project=lambda time, dt: calls.append(("project", dt)),
+    )
+    made.set_up(MPI.COMM_SELF.handle)
+    made.begin()
+    assert calls == [("prepare", 0), ("initial", 0), ("project", 0)]
+    made.step(0.5)
+    assert [name for name, _ in calls[3:]] == ["before_rhs", "rhs", "project"] * 3
+    assert sum(length for name, length in calls[3:] if name == "project") == pytest.approx(0.5)

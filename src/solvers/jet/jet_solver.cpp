@@ -192,9 +192,8 @@ void JetSolver::update_primitives(const SolverBlock& block, const Box<3>& cells)
 void JetSolver::update_transport(const SolverBlock& block, const Box<3>& cells) {
     const FlowBlock flow = flow_block(block);
     const View<double> transport = transport_->view(block.local());
-    domain::for_parts(cells, [&](const Box<3>& part) {
-        set_transport(flow_.gas, flow, part, transport);
-    });
+    domain::for_parts(cells,
+                      [&](const Box<3>& part) { set_transport(flow_.gas, flow, part, transport); });
 }
 
 void JetSolver::interior(const SolverBlock& block, double) {
@@ -230,25 +229,25 @@ void JetSolver::rhs(const SolverBlock& block, double) {
     const FlowBlock flow = flow_block(block);
     const View<double> derivative = block.derivative(conserved_name);
     const bool diffuses = Diffusion::is_needed(flow_);
-    form_->divergence(
-        block.local(), derivative,
-        [&](std::size_t number, std::size_t axis, const Index<3>& first, std::int64_t size,
-            double* const* fluxes) {
-            Kernels& kernels = kernels_[number];
-            const SideRow row{axis, first, size};
-            kernels.convection.set(flow, row, fluxes);
-            close_walls(kernels.convection, block, flow, row, fluxes);
-            if (diffuses)
-                kernels.diffusion.add(flow, row, fluxes);
-            if (has_wall_models_)
-                visit_sides(block, row, fluxes,
-                            [&](const PatchCondition& condition, const domain::Face& face,
-                                const SideRow& part, double* const* at_wall) {
-                                if (has_wall_model(condition.kind))
-                                    add_wall_model(flow_, condition, face, flow, block.centres(),
-                                                   part, at_wall);
-                            });
-        });
+    form_->divergence(block.local(), derivative,
+                      [&](std::size_t number, std::size_t axis, const Index<3>& first,
+                          std::int64_t size, double* const* fluxes) {
+                          Kernels& kernels = kernels_[number];
+                          const SideRow row{axis, first, size};
+                          kernels.convection.set(flow, row, fluxes);
+                          close_walls(kernels.convection, block, flow, row, fluxes);
+                          if (diffuses)
+                              kernels.diffusion.add(flow, row, fluxes);
+                          if (has_wall_models_)
+                              visit_sides(block, row, fluxes,
+                                          [&](const PatchCondition& condition,
+                                              const domain::Face& face, const SideRow& part,
+                                              double* const* at_wall) {
+                                              if (has_wall_model(condition.kind))
+                                                  add_wall_model(flow_, condition, face, flow,
+                                                                 block.centres(), part, at_wall);
+                                          });
+                      });
     add_sources(block, derivative);
 }
 
@@ -479,8 +478,8 @@ std::string JetSolver::state_text(const SolverBlock& block, const Index<3>& at) 
     const View<const double> primitive = std::as_const(*primitive_).view(block.local());
     const Vector centre = block.centre(at);
     std::ostringstream text;
-    text << "zone '" << block.zone().name << "', cell " << index_text(at) << " at ("
-         << centre[0] << ", " << centre[1] << ", " << centre[2] << "): density "
+    text << "zone '" << block.zone().name << "', cell " << index_text(at) << " at (" << centre[0]
+         << ", " << centre[1] << ", " << centre[2] << "): density "
          << primitive(at, Primitive::density) << ", pressure "
          << primitive(at, Primitive::pressure);
     return text.str();

@@ -116,7 +116,6 @@ void set_characteristic_rates(const Gas& gas, const PatchCondition& condition,
     const domain::Face& face = patch.face();
     const double outward = face.is_upper() ? 1 : -1;
     const View<const double>& q = flow.primitive;
-    const View<const double> centres = patch.block.centres();
     domain::for_indices(patch.cells(), [&](const Index<3>& cell) {
         const Index<3> next = moved(cell, face.axis, face.is_upper() ? -1 : 1);
         Vector normal = index_gradient(flow, face.axis, cell);
@@ -129,8 +128,7 @@ void set_characteristic_rates(const Gas& gas, const PatchCondition& condition,
         const double through = dot(u, normal), impedance = rho * c;
         if (through >= c)
             return; // all waves leave
-        const State target =
-            state_at(condition, {centres(cell, 0), centres(cell, 1), centres(cell, 2)});
+        const State target = state_at(condition, patch.block.centre(cell));
         const double mach = std::min(std::sqrt(dot(u, u)) / c, 1.);
         Difference out = difference(q, cell, next, 1);
         if (is_upwind) { // (13, -14, 1) / 12

@@ -92,6 +92,19 @@ class BlockSolver(Solver):
         """Set the time derivatives of the evolved fields; all ghosts are valid."""
         raise NotImplementedError(f"{type(self).__name__} needs rhs(block, time)")
 
+    def prepare(self, block: Block) -> None:
+        """Compute what a block needs besides its fields, such as metrics; before `initial`."""
+
+    def before_rhs(self, time: float) -> None:
+        """Prepare the calls of `rhs` of a stage; all ghosts are valid (collective)."""
+
+    def project(self, time: float, dt: float) -> None:
+        """Change the evolved fields so that they satisfy constraints (collective).
+
+        After each stage, whose length is `dt`; 0: initial fields. Ghosts are not valid. Blocks are
+        known from `prepare`, and values from `self.core.values(field, block.number)`.
+        """
+
     def stable_dt(self, block: Block) -> float:
         """Return the largest stable time step of a block; ghosts are not valid."""
         raise NotImplementedError(f"{type(self).__name__} needs stable_dt(block)")
@@ -109,7 +122,12 @@ class BlockSolver(Solver):
             if core is None:
                 methods = ("initial", "rhs", "stable_dt", "derive")
                 calls = [_method(solver, name) for name in methods]
-                core = _core.domain.BlockSolver(cls.declare(case), *calls)
+                hooks = {
+                    name: _method(solver, name)
+                    for name in ("prepare", "before_rhs", "project")
+                    if getattr(cls, name) is not getattr(BlockSolver, name)
+                }
+                core = _core.domain.BlockSolver(cls.declare(case), *calls, **hooks)
             core.fields()  # raises if the mesh is invalid
             if isinstance(case.time, BlockTime) and case.time.scheme is not None:
                 core.use_scheme(case.time.scheme)

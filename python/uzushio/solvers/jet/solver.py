@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
 from uzushio import _core
+from uzushio._base.parallel.affinity import thread_count
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
 from uzushio.errors import CaseError, StepCollapsedError
 from uzushio.solvers.block_solver.solver import BlockSolver
-from uzushio.solvers.contract import Reading, SolverDivergedError
-from uzushio.solvers.jet.case import Boundary, Gas, JetCase, Profile, State
+from uzushio.solvers.block_solver.series import NAME as SERIES
+from uzushio.solvers.block_solver.series import Series
+from uzushio.solvers.contract import Reading, SolverDivergedError, State, StoredState
+from uzushio.solvers.jet.case import Boundary, Gas, JetCase, Profile
+from uzushio.solvers.jet.case import State as FlowState
 from uzushio.solvers.jet.initial import InitialStates
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: What a series has of each boundary condition, per time.
+_FLOWS = ("mass", "momentum_x", "momentum_y", "momentum_z", "energy")
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 #: Share of a run's largest stable step below which it ends.
@@ -32,6 +42,17 @@ class JetSolver(BlockSolver):
     def compiled(cls, case: Case) -> Any:
         """Return the compiled solver before its set-up."""
         return _core.jet.JetSolver(parameters(cast(JetCase, case)))
+
+    def __init__(self, case: Case, comm: MPI.Comm) -> None:
+        """Decompose the mesh and allocate (collective)."""
+        super().__init__(case, comm)
+        self._patches = sorted(cast(JetCase, case).boundaries)
+        self._series = Series([f"{what}/{patch}" for patch in self._patches for what in _FLOWS])
+
+    @property
+    def threads(self) -> int:
+        """Threads of a rank, which share the rows of its blocks."""
+        return thread_count()
 
     def begin(self) -> Self:
         """Set the initial states (collective)."""
@@ -69,6 +90,39 @@ class JetSolver(BlockSolver):
                 f"After step {self.step_index}, at time {self.time:.6g}: {first}. Use a smaller "
                 "time.cfl, finer cells there, or numerics.scheme upwind."
             ) from error
+        if self._patches and self._series.is_due(self.step_index):
+            with self.sections.section("series"):
+                flows = self.patch_flows()
+                values = [flows[patch][what] for patch in self._patches for what in _FLOWS]
+                self._series.add(self.step_index, self.time, values)
+
+    def patch_flows(self) -> dict[str, dict[str, float]]:
+        """Return what left the grid through each boundary condition, per time (collective).
+
+        Means over the last step: mass, momentum (through a wall it is the force on the wall, of
+        pressure and friction; of an outflow, its thrust) and energy (through a wall at rest, heat).
+        """
+        return {
+            patch: {
+                "mass": float(sum(values[:-4])),
+                **dict(zip(_FLOWS[1:], map(float, values[-4:]), strict=True)),
+            }
+            for patch, values in self.core.outflows().items()
+        }
+
+    def state(self) -> State:
+        """Return the evolved fields and the series of flows through boundaries (collective)."""
+        state = super().state()
+        arrays, notes = self._series.stored(self.comm.rank)
+        return replace(
+            state,
+            arrays={**state.arrays, **arrays},
+            attributes={**state.attributes, SERIES: notes},
+        )
+
+    def _resume(self, stored: StoredState, begin: Callable[[float], None]) -> None:
+        super()._resume(stored, begin)
+        self._series.restore(stored)
 
     def monitor(self) -> Mapping[str, Reading]:
         """Return the step, the kinetic energy and the mass (collective)."""
@@ -160,7 +214,7 @@ def _gas(gas: Gas) -> Any:
     )
 
 
-def _state(gas: Gas, state: State) -> Any:
+def _state(gas: Gas, state: FlowState) -> Any:
     fractions = state.mass_fractions or {next(iter(gas.species)): 1.0}
     return _core.jet.State(
         state.velocity,
