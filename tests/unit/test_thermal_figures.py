@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from mpi4py import MPI
 
+from uzushio.solvers.block_solver.series import CAPACITY, FIRST_INTERVAL, NAME, Series
 from uzushio.solvers.contract import StoredState
 from uzushio.solvers.thermal import ThermalCase, ThermalSolver
 from uzushio.solvers.thermal.figures import averages, history, pictures, profiles
 from uzushio.solvers.thermal.nusselt import nusselt_factors
-from uzushio.solvers.block_solver.series import CAPACITY, FIRST_INTERVAL, NAME, Series
 from uzushio.solvers.thermal.slices import Plane, focus, lines, planes, window
 
 WALL = {"type": "wall"}

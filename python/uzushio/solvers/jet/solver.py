@@ -13,9 +13,9 @@ from uzushio._base.parallel.affinity import thread_count
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
 from uzushio.errors import CaseError, StepCollapsedError
-from uzushio.solvers.block_solver.solver import BlockSolver
 from uzushio.solvers.block_solver.series import NAME as SERIES
 from uzushio.solvers.block_solver.series import Series
+from uzushio.solvers.block_solver.solver import BlockSolver
 from uzushio.solvers.contract import Reading, SolverDivergedError, State, StoredState
 from uzushio.solvers.jet.case import Boundary, Gas, JetCase, Profile
 from uzushio.solvers.jet.case import State as FlowState

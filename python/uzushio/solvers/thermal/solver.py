@@ -16,6 +16,8 @@ from uzushio._base.parallel.affinity import thread_count
 from uzushio._base.parallel.sync import collective
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
+from uzushio.solvers.block_solver.series import NAME as SERIES
+from uzushio.solvers.block_solver.series import Series
 from uzushio.solvers.block_solver.solver import BlockSolver
 from uzushio.solvers.contract import (
     Estimate,
@@ -29,8 +31,6 @@ from uzushio.solvers.thermal.bodies import Stl
 from uzushio.solvers.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.solvers.thermal.initial import InitialFields
 from uzushio.solvers.thermal.pressure_estimate import pressure_arrays, stall_notes
-from uzushio.solvers.block_solver.series import NAME as SERIES
-from uzushio.solvers.block_solver.series import Series
 from uzushio.solvers.thermal.slices import conducts
 from uzushio.solvers.thermal.symmetry import rests_symmetric
 from uzushio.solvers.thermal.timing import minimum_step, smaller

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uzushio._base.figure_style import FORMATS, style, write_each
+from uzushio.solvers.block_solver.series import Series
 from uzushio.solvers.thermal.case import AXES, ThermalCase
 from uzushio.solvers.thermal.figures import averages, history, pictures, profiles
-from uzushio.solvers.block_solver.series import Series
 from uzushio.solvers.thermal.slices import Plane, lines
 
 if TYPE_CHECKING:
