@@ -87,7 +87,11 @@ def advance(solver: JetSolver, end: float) -> None:
 
 
 def series(
-    case: str, solver: JetSolver, ends: Sequence[float], measure: Callable[[], float], unit: str
+    case: str,
+    solver: JetSolver,
+    ends: Sequence[float] | np.ndarray,
+    measure: Callable[[], float],
+    unit: str,
 ) -> list[float]:
     """Advance to each time and return what is measured there (collective).
 
