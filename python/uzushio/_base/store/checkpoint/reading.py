@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import zarr
 
-from uzushio._base.parallel.sync import collective, end_job_if_alone, on_root
+from uzushio._base.parallel.sync import TimedCollective, collective, on_root
 from uzushio._base.store.array import DistributedArray, StoredState
 from uzushio._base.store.checkpoint import folder as folders
 from uzushio._base.store.checkpoint.chunk_file import ChunkFormat, read_chunk
@@ -186,7 +186,8 @@ def _verified(path: Path, comm: MPI.Comm, use: Callable[[Checkpoint], None] | No
         if comm.rank == 0:
             _check_averages(checkpoint)
     if use is not None:
-        with end_job_if_alone(comm, "the reading of a checkpoint"):
+        # A solver may read by `StoredState.read`, which fails on one rank alone.
+        with TimedCollective(comm).block("the reading of a checkpoint"):
             use(checkpoint)
     return checkpoint
 
