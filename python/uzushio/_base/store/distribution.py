@@ -25,15 +25,18 @@ class Distribution:
     exchanged. Where boxes overlap, the values of the lowest rank are used.
     """
 
-    def __init__(self, comm: MPI.Comm, boxes: Sequence[Box]) -> None:
+    def __init__(
+        self, comm: MPI.Comm, boxes: Sequence[Box] = (), table: Sequence[list[Box]] | None = None
+    ) -> None:
         """Exchange the boxes of all ranks (collective).
 
         Args:
             comm: the ranks; referenced, not freed.
             boxes: boxes of this rank, zero or more.
+            table: boxes of all ranks, if they are known already; then nothing is exchanged.
         """
         self.comm = comm
-        self.table: list[list[Box]] = comm.allgather(list(boxes))
+        self.table = comm.allgather(list(boxes)) if table is None else [*table]
 
     @property
     def own_boxes(self) -> list[Box]:

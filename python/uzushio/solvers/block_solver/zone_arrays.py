@@ -109,7 +109,8 @@ def max_block_cells(blocks: Sequence[ZoneBlock], zones: int, comm: MPI.Comm) -> 
 def _chunks(shape: Sequence[int], cells: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
     """Return extents of the chunks of an array (k, j, i, component): one a block.
 
-    Thinner along k, then along j, where a chunk would exceed `MAX_BYTES`.
+    Thinner along k, then along j, where a chunk would exceed `MAX_BYTES`: as equal parts of a block,
+    so that the blocks of two ranks share no chunk, and little is padded.
 
     Args:
         shape: extents of the array.
@@ -122,5 +123,6 @@ def _chunks(shape: Sequence[int], cells: Sequence[int], block: Sequence[int]) ->
         chunks[axis] = -(-shape[axis] // blocks)
     for axis in (0, 1):
         line = 8 * math.prod(chunks[axis + 1 :])
-        chunks[axis] = max(1, min(chunks[axis], MAX_BYTES // line))
+        thinner = -(-chunks[axis] // max(1, MAX_BYTES // line))
+        chunks[axis] = -(-chunks[axis] // thinner)
     return tuple(chunks)

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,9 +118,9 @@ def write(
                 _create(path, snapshot, arrays, needed, compression)
         sealed: dict[str, Entry] = {}
         with ChunkWriter() as writer:
-            for name, array in arrays.items():
-                _write_array(path, name, array, comm, writer, compression)
+            transfers = _transfers(arrays, comm)
             with collective(comm):
+                _write_arrays(path, arrays, transfers, writer, compression)
                 sealed = writer.wait()
         written = comm.gather(sealed)
         with collective(comm):
@@ -236,29 +237,61 @@ def _whole(values: np.ndarray) -> ChunkFormat:
     return ChunkFormat(values.shape, values.dtype)
 
 
-def _write_array(
+def _transfers(arrays: Mapping[str, DistributedArray], comm: MPI.Comm) -> dict[str, Transfer]:
+    """Plan the messages to the writers of all arrays' chunks (collective).
+
+    All arrays together: each time that ranks wait for each other costs a time slice of the system
+    where other programs use the cores.
+    """
+    tables = comm.allgather([array.boxes for array in arrays.values()])
+    transfers = {}
+    with collective(comm):
+        for (name, array), table in zip(arrays.items(), zip(*tables, strict=True), strict=True):
+            owned = _grid(array).owned(table, array.dtype.itemsize, covered=True)
+            boxes = Distribution(comm, table=table)
+            transfers[name] = Transfer(boxes, array.values, owned, array.dtype, covered=True)
+    return transfers
+
+
+def _write_arrays(
     path: Path,
-    name: str,
-    array: DistributedArray,
-    comm: MPI.Comm,
+    arrays: Mapping[str, DistributedArray],
+    transfers: dict[str, Transfer],
     writer: ChunkWriter,
     compression: str | None,
 ) -> None:
-    """Write this rank's chunks of an array, and send values to the other writers (collective)."""
-    grid, of = _grid(array), _format(array, compression)
-    distribution = Distribution(comm, array.boxes)
-    owned = grid.owned(distribution.table, array.dtype.itemsize, covered=True)
-    with collective(comm):
-        transfer = Transfer(distribution, array.values, owned, array.dtype, covered=True)
+    """Write this rank's chunks, and send values to the other writers (collective).
 
-    def put(box: Box, values: np.ndarray) -> None:
-        indices = [*grid.within(box)]
-        chunks = (values[grid.box(index).slices(box.start)] for index in indices)
-        files = [chunk_file(name, index) for index in indices]
-        writer.write(path, [*zip(files, chunks, strict=True)], of)
+    A rank that fails to write one array takes part in the messages of the others nevertheless.
 
-    with collective(comm):
-        receive_all(transfer, put)
+    Raises:
+        Exception: the first failure, on this rank alone.
+    """
+    failure: Exception | None = None
+    for name, array in arrays.items():
+        put = partial(_put, path, name, _grid(array), _format(array, compression), writer)
+        try:
+            receive_all(transfers.pop(name), put)  # and release its memory
+        except Exception as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
+def _put(
+    path: Path,
+    name: str,
+    grid: ChunkGrid,
+    of: ChunkFormat,
+    writer: ChunkWriter,
+    box: Box,
+    values: np.ndarray,
+) -> None:
+    """Write the chunks of a box of whole chunks."""
+    indices = [*grid.within(box)]
+    chunks = (values[grid.box(index).slices(box.start)] for index in indices)
+    files = [chunk_file(name, index) for index in indices]
+    writer.write(path, [*zip(files, chunks, strict=True)], of)
 
 
 def _entries(checkpoint: Path, names: Collection[str]) -> dict[str, Entry]:
