@@ -149,3 +149,46 @@ def test_boxes_with_a_gap_are_refused_on_all_ranks(mpi_run: Run, ranks: int) -> 
     done = mpi_run(ranks, ["-c", GAP, "write", "2,2,2"], timeout=60)
     assert done.returncode != 0
     assert "the ranks' boxes do not make up the array of shape (7, 9, 5)" in done.stderr
+
+
+WAITS = """
+import sys
+from pathlib import Path
+import numpy as np
+from mpi4py import MPI
+from uzushio._base.store import checkpoint
+from uzushio._base.store.array import DistributedArray, State
+
+
+class Counted(MPI.Intracomm):
+    calls = 0
+
+    def allgather(self, value):
+        Counted.calls += 1
+        return super().allgather(value)
+
+    def allreduce(self, value, op=MPI.SUM):
+        Counted.calls += 1
+        return super().allreduce(value, op)
+
+
+comm = Counted(MPI.COMM_WORLD)
+own = [((comm.rank, 0), np.full((1, 4), float(comm.rank)))]
+calls = []
+for count in (1, 5):
+    array = DistributedArray((comm.size, 4), np.dtype(float), own, chunks=(comm.size, 4))
+    state = State({f"values_{number}": array for number in range(count)})
+    Counted.calls = 0
+    checkpoint.write(Path(sys.argv[1]), checkpoint.Snapshot("", "", count, 0.0, state), 9, comm)
+    calls.append(Counted.calls)
+assert calls[0] == calls[1] > 0, calls
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_ranks_wait_for_all_no_more_often_for_more_arrays(
+    mpi_run: Run, ranks: int, tmp_path: Path
+) -> None:
+    # Where other programs use the cores, each wait costs a time slice of the system.
+    done = mpi_run(ranks, ["-c", WAITS, str(tmp_path)], timeout=60)
+    assert done.returncode == 0, done.stderr

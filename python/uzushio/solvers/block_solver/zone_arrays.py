@@ -109,8 +109,8 @@ def max_block_cells(blocks: Sequence[ZoneBlock], zones: int, comm: MPI.Comm) -> 
 def _chunks(shape: Sequence[int], cells: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
     """Return extents of the chunks of an array (k, j, i, component): one a block.
 
-    Thinner along k, then along j, where a chunk would exceed `MAX_BYTES`: as equal parts of a block,
-    so that the blocks of two ranks share no chunk, and little is padded.
+    Thinner along k, then along j, where a chunk would exceed `MAX_BYTES`: as equal parts of a
+    block, so that blocks share no chunk of values at cells, and little is padded.
 
     Args:
         shape: extents of the array.
