@@ -28,7 +28,7 @@ from uzushio.errors import UzushioError
 _PACKAGES = (
     ("mpi4py", "all jobs of several ranks"),
     ("numpy", "everything"),
-    ("vtk", "pictures of curvilinear and of several meshes"),
+    ("vtk", "layers of whole meshes, and flat meshes, in pictures"),
     ("av", "movies, and H.264 in the live view"),
     ("simplejpeg", "pictures of the live view"),
     ("h5py", "extracts in VTKHDF, CGNS files"),
