@@ -19,6 +19,7 @@ views:
 actions:
   - surfaces: {value: 0.36}
   - probe: {fields: [u], points: {a: [0, 0, 0], b: [0.3, -0.2, 0.6]}}
+  - extract: {fields: [zone_1/u], to: e.zarr}
   - {picture: {view: both, file: p.png}}
 """
 

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from mpi4py import MPI
 from PIL import Image
-from zone_flow import Surfaces, bent, run_inside
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkIOHDF import vtkHDFReader
+from zone_flow import Surfaces, bent, centres, run_inside, zone_corners
 
 from uzushio.compositing import DEPTH_PIXEL
 from uzushio.raycast import Camera
@@ -114,6 +117,32 @@ def test_probes_of_a_linear_field_are_exact(tmp_path: Path, dtype: type) -> None
     row = np.loadtxt(table, delimiter=",", skiprows=1, ndmin=2)[0]
     exact = [0.0, 0.6 + 0.2 + 0.3, -1 - 0.01 - 0.2]
     np.testing.assert_allclose(row[-3:], exact, atol=1e-12 if dtype is np.float64 else 1e-6)
+
+
+@pytest.mark.parametrize("compatible", ["false", "true"])
+def test_an_extract_of_cells_has_their_centres(tmp_path: Path, compatible: str) -> None:
+    text = f"""
+actions:
+- extract:
+    {{fields: [zone_1/u], to: [e.zarr, e.vtkhdf], within_index: {{x: [1, 4]}}, stride: {{y: 2}},
+     compatible: {compatible}}}
+"""
+    run_inside(MPI.COMM_SELF, 5, lambda x, y, z: 2 * x - y + 0.5 * z, text, tmp_path)
+    wanted = centres(zone_corners(5)[1])[:, ::2, 1:5]
+    with xr.open_zarr(tmp_path / "out/e.zarr", consolidated=False) as stored:
+        (name,) = [name for name in stored.data_vars if stored[name].ndim == 5]
+        np.testing.assert_allclose(stored[name].values[0], wanted, atol=1e-14)
+        (u,) = [name for name in stored.data_vars if stored[name].ndim == 4]
+        np.testing.assert_allclose(stored[u].values[0], wanted @ [2.0, -1.0, 0.5], atol=1e-13)
+    reader = vtkHDFReader(file_name=str(tmp_path / "out/e.vtkhdf"))
+    reader.Update()
+    data = reader.GetOutputDataObject(0)
+    points = vtk_to_numpy(data.GetPoints().GetData())
+    np.testing.assert_allclose(points, wanted.reshape(-1, 3), atol=1e-14)
+    values = data.GetPointData()
+    arrays = {values.GetArrayName(n): values.GetArray(n) for n in range(values.GetNumberOfArrays())}
+    (field,) = [array for array in arrays.values() if array.GetNumberOfComponents() == 1]
+    np.testing.assert_allclose(vtk_to_numpy(field), points @ [2.0, -1.0, 0.5], atol=1e-13)
 
 
 def test_a_view_of_cell_fields_has_a_slice_and_an_isosurface(tmp_path: Path) -> None:

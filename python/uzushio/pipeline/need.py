@@ -87,6 +87,14 @@ class Part:
         """Coordinates of the stored points, z, y, x; raises `PipelineError` if curvilinear."""
         return self.grid.lines(self.stored)
 
+    def positions(self) -> np.ndarray:
+        """Return the coordinates x, y, z of the owned points of a curvilinear grid.
+
+        For elements, the need has `corners`.
+        """
+        assert self.corners is not None
+        return self.grid.centres(self.corners)[self.points.slices(self.stored.start)]
+
     def owned(self, name: str) -> np.ndarray:
         """Return the values at the owned points, without ghosts."""
         return self.fields[name][self.points.slices(self.stored.start)]

@@ -55,15 +55,6 @@ def _inside(stored: BoxValues, box: Box) -> np.ndarray:
     return stored[1][box.slices(stored[0].start)]
 
 
-def _means(corners: np.ndarray, axis: int, layers: int) -> np.ndarray:
-    """Return means of neighbours along an axis: positions of elements from those of vertices."""
-    if not layers:
-        return corners
-    count = corners.shape[axis]
-    lower, upper = corners.take(range(count - 1), axis), corners.take(range(1, count), axis)
-    return np.asarray(0.5 * (lower + upper))
-
-
 def _typed(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Convert values to a dtype; without a copy if they have it."""
     return values if values.dtype == dtype else values.astype(dtype)
@@ -202,9 +193,7 @@ class Derivatives(Node):
         mesh: list[np.ndarray] = []
         if self._mesh is not None:
             corners = _inside(values[self._mesh], self.grid.corners(taken))
-            for axis in range(3 if self.grid.of_elements else 0):
-                corners = _means(corners, axis, self.grid.corner_layers[axis])
-            points = _typed(corners, self.quantity.dtype)
+            points = _typed(self.grid.centres(corners), self.quantity.dtype)
             mesh = [np.ascontiguousarray(points[..., component]) for component in range(3)]
         return taken, tables, offset, mesh
 

@@ -107,6 +107,10 @@ class OwnedPart(NamedTuple):
         """Return the values of a field at the points."""
         return self.part.owned(name)[self.places]
 
+    def positions(self) -> np.ndarray:
+        """Return the coordinates x, y, z of the points of a curvilinear grid."""
+        return self.part.positions()[self.places]
+
 
 @dataclass(frozen=True, eq=False)
 class GridSelection:

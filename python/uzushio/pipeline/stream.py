@@ -86,6 +86,19 @@ class Grid:
         count = (n + more for n, more in zip(box.count, self.corner_layers, strict=True))
         return Box(box.start, tuple(count))
 
+    def centres(self, corners: np.ndarray) -> np.ndarray:
+        """Return the positions of elements, means of their vertices; of vertices as they are.
+
+        Args:
+            corners: positions of the vertices, (z, y, x, 3).
+        """
+        for axis in range(3):
+            if self.corner_layers[axis]:
+                count = corners.shape[axis]
+                lower = corners.take(range(count - 1), axis)
+                corners = 0.5 * (lower + corners.take(range(1, count), axis))
+        return corners
+
     def period_points(self, axis: int) -> int:
         """Return the number of points in a period of an axis, 0 for z; 0 if it is not periodic.
 

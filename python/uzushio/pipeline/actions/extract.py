@@ -97,6 +97,7 @@ class Extract(Action[ExtractSettings]):
     settings_model: ClassVar[type[Section]] = ExtractSettings
     _selection: GridSelection
     _need: Need
+    _coordinates: str | None  # field with the coordinates of a curvilinear mesh
     _stores: Sequence[ZarrSeries | VtkhdfSeries] = ()
 
     def files(self) -> Sequence[str]:
@@ -112,9 +113,11 @@ class Extract(Action[ExtractSettings]):
             raise PipelineError("a field is named twice; name each once")
         self._selection = settings.on(stream.grid_of(settings.fields[0]))
         names = list(settings.fields)
-        if self._selection.grid.coordinate_field not in (None, *names):
-            names.append(str(self._selection.grid.coordinate_field))
-        self._need = Need(tuple(names), region=self._selection.region)
+        grid = self._selection.grid
+        self._coordinates = grid.corner_field if grid.coordinates is None else None
+        self._need = Need(tuple(names), region=self._selection.region, corners=True)
+        if self._coordinates not in (None, *names):
+            names.append(str(self._coordinates))
         try:
             self._names = stored_names(names)
         except OutputError as error:
@@ -183,8 +186,12 @@ class Extract(Action[ExtractSettings]):
         """Append the step to all stores; a failure of one store does not affect the others."""
         owned = self._selection.owned(context.parts(self._need))
         distribution = Distribution(context.comm, [part.box for part in owned])
+        positions: list[np.ndarray] = []
+        if self._coordinates is not None:
+            positions = [part.positions() for part in owned]
         values = {
-            plain: [part.values(name) for part in owned] for name, plain in self._names.items()
+            plain: positions if name == self._coordinates else [part.values(name) for part in owned]
+            for name, plain in self._names.items()
         }
         failures = []
         for store in self._stores:
@@ -193,9 +200,7 @@ class Extract(Action[ExtractSettings]):
                     if isinstance(store, ZarrSeries):
                         store.append(context.index, context.time, distribution, values)
                     else:
-                        field = self._selection.grid.coordinate_field or ""
-                        corners = values.get(self._names.get(field, ""), [])
-                        store.append(context.index, context.time, distribution, values, corners)
+                        store.append(context.index, context.time, distribution, values, positions)
             except OutputError as error:
                 failures.append(str(error))
         if failures:
