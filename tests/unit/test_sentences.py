@@ -5,31 +5,11 @@ from pathlib import Path
 import pytest
 from long_sentences import PAGES, ROOT, long_sentences
 
-#: Longer sentences that a page still has: these numbers only fall.
-REMAINING: dict[str, int] = {
-    "docs/performance/assimilation.md": 1,
-    "docs/performance/channel.md": 5,
-    "docs/performance/compositing.md": 2,
-    "docs/performance/linalg.md": 5,
-    "docs/performance/pipeline.md": 4,
-    "docs/performance/raycast.md": 5,
-    "docs/performance/staging.md": 8,
-    "docs/performance/thermal.md": 7,
-    "docs/performance/time-blocking.md": 4,
-    "docs/performance/tuning.md": 2,
-    "docs/performance/viewer.md": 5,
-    "docs/reference/python.md": 2,
-    "docs/theory/channel.md": 5,
-    "docs/theory/staging.md": 12,
-    "docs/theory/thermal.md": 5,
-}
-
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_has_no_long_sentences(page: Path) -> None:
     sentences = list(long_sentences(page.read_text(encoding="utf-8")))
-    allowed = REMAINING.get(str(page.relative_to(ROOT)), 0)
-    assert len(sentences) <= allowed, "\n".join(f"{words}: {text}" for words, text in sentences)
+    assert not sentences, "\n".join(f"{words}: {text}" for words, text in sentences)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ class Workload(ABC):
 
 
 class Subject(ABC):
-    """Declaration of a room for one case and number of ranks.
+    """Declaration of a package for one case and number of ranks.
 
     Attributes:
         room: name of the room.
